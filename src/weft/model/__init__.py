@@ -1,0 +1,28 @@
+"""What exists? Frozen values: query, operator, stream, site, link, placement, promise."""
+
+from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
+from weft.model.control import Balance, Control, Place, Scale, Weights
+from weft.model.deployment import Deployment
+from weft.model.placement import Placement
+from weft.model.queries import (
+    Column,
+    Cost,
+    JoinWindow,
+    Operator,
+    Order,
+    Promise,
+    Query,
+    Queue,
+    Sink,
+    Source,
+    Watermark,
+)
+from weft.model.scenario import CrashAt, Happening, MoveAt, PartitionAt, RateAt, RestartAt
+from weft.model.sites import Link, Site
+
+__all__ = [
+    "Arrivals", "Balance", "Column", "Constant", "Control", "Cost", "CrashAt", "Deployment", "Happening",
+    "JoinWindow", "Link", "MoveAt", "OnOff", "Operator", "Order", "PartitionAt", "Place", "Placement", "Poisson",
+    "Promise", "Query", "Queue", "RateAt", "RestartAt", "Scale", "Sine", "Sink", "Site", "Source", "Trace", "Walk",
+    "Watermark", "Weights",
+]

@@ -1,0 +1,59 @@
+"""How a deployment is steered; a part that is None is off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from weft.model.queries import Order
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much each potential counts (Potential §5.3.4)."""
+
+    load: float = 100.0
+    correlation: float = 1.0
+    network: float = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which planner decides where operators run, and what it minimises."""
+
+    policy: str = "near"
+    objective: Literal["latency", "potential"] = "latency"
+    weights: Weights = Weights()
+    overload_penalty: float = 20.0
+    keep: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Tree balancing: thresholds on utilisation (Neighbor §3.3)."""
+
+    kind: Literal["tree"] = "tree"
+    low: float = 0.4
+    target: float = 0.5
+    high: float = 0.6
+    period_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Autoscaling: the utilisation aimed at, and the bounds that trigger (Decentral §3.3)."""
+
+    target: float = 0.7
+    high: float = 0.8
+    low: float = 0.6
+    period_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """All parts together."""
+
+    place: Place = Place()
+    balance: Balance | None = None
+    scale: Scale | None = None
+    order: Order | None = None

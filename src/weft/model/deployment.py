@@ -1,0 +1,44 @@
+"""The whole: everything one deployment file says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.model.control import Control
+from weft.model.queries import Query, Source
+from weft.model.scenario import Happening
+from weft.model.sites import Link, Site
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Sites, links, sources, queries, control and scenario; `folder` is where relative paths start."""
+
+    sites: tuple[Site, ...]
+    sources: tuple[Source, ...]
+    queries: tuple[Query, ...]
+    links: tuple[Link, ...] = ()
+    control: Control = Control()
+    scenario: tuple[Happening, ...] = ()
+    folder: str = "."
+
+    def site(self, name: str) -> Site:
+        """The site of that name; KeyError where there is none."""
+        for site in self.sites:
+            if site.name == name:
+                return site
+        raise KeyError(name)
+
+    def source(self, name: str) -> Source:
+        """The source of that name; KeyError where there is none."""
+        for source in self.sources:
+            if source.name == name:
+                return source
+        raise KeyError(name)
+
+    def query(self, name: str) -> Query:
+        """The query of that name; KeyError where there is none."""
+        for query in self.queries:
+            if query.name == name:
+                return query
+        raise KeyError(name)

@@ -1,0 +1,151 @@
+"""What is computed: sources, operators, sinks, and what a query was promised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from weft.model.arrivals import Arrivals
+
+Format = Literal["csv", "json", "parquet", "rate", "replay", "kafka", "console"]
+BadRecords = Literal["fail", "skip", "keep"]
+Mode = Literal["append", "update"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a stream; `type` is Spark DDL, None where only the name is known."""
+
+    name: str
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A stream that enters at a site."""
+
+    name: str
+    site: str
+    format: Format
+    schema: tuple[Column, ...]
+    path: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    bad_records: BadRecords = "fail"
+    event_time: str | None = None
+    record_bytes: float = 100.0
+    arrivals: Arrivals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """How late a record may be: `input` None means every input of the operator, `column` None its event time."""
+
+    delay: str
+    column: str | None = None
+    input: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Work per record on a site of capacity 1, in ms: constant (ms) | exponential (mean) | uniform (low, high) |
+    normal (mean, sd) | empirical (values)."""
+
+    kind: Literal["constant", "exponential", "uniform", "normal", "empirical"]
+    values: tuple[float, ...]
+
+    @property
+    def mean_ms(self) -> float:
+        """The expected work per record."""
+        if self.kind in ("uniform", "empirical"):
+            return sum(self.values) / len(self.values)
+        return self.values[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A bound on waiting records (not the one in service), and what happens to the next."""
+
+    length: int
+    when_full: Literal["drop", "block"] = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinWindow:
+    """How far back a join looks in the twin: a number of records or of seconds."""
+
+    records: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Putting late records in order: the margin `lambda_`, or the share that may stay late."""
+
+    lambda_: float = 0.5
+    late_max: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One step of a query: Spark SQL, or a Python function DataFrame -> DataFrame."""
+
+    name: str
+    from_: tuple[str, ...]
+    sql: str | None = None
+    call: str | None = None
+    args: dict[str, Any] = field(default_factory=dict)
+    watermarks: tuple[Watermark, ...] = ()
+    cost_ms: Cost | None = None
+    selectivity: float | None = None
+    state_kb: float = 0.0
+    stateful: bool | None = None
+    schema: tuple[Column, ...] | None = None
+    site: str | None = None
+    queue: Queue | None = None
+    window: JoinWindow | None = None
+    order: Order | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where a query's records end up."""
+
+    from_: str
+    format: Format
+    path: str | None = None
+    site: str | None = None
+    mode: Mode = "append"
+    key: tuple[str, ...] = ()
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a query was assured; what is None is not promised."""
+
+    latency_ms: float | None = None
+    quantile: float = 0.95
+    availability: float | None = None
+    loss: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Operators joined by streams, with a promise."""
+
+    name: str
+    operators: tuple[Operator, ...]
+    sinks: tuple[Sink, ...]
+    promise: Promise = Promise()
+    weight: float = 1.0
+
+    def operator(self, name: str) -> Operator:
+        """The operator of that name; KeyError where there is none."""
+        for operator in self.operators:
+            if operator.name == name:
+                return operator
+        raise KeyError(name)
+
+    def consumers(self, stream: str) -> tuple[Operator, ...]:
+        """The operators that read a stream, in the order written."""
+        return tuple(operator for operator in self.operators if stream in operator.from_)

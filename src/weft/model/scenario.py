@@ -1,0 +1,50 @@
+"""What happens to a deployment while it runs, in the twin and live alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class MoveAt:
+    """An operator (`query.operator`) goes to another site."""
+
+    at_s: float
+    move: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class RateAt:
+    """Sources run at so many times their normal rate from here on."""
+
+    at_s: float
+    rate: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CrashAt:
+    """A site is lost."""
+
+    at_s: float
+    crash: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestartAt:
+    """A lost site comes back."""
+
+    at_s: float
+    restart: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAt:
+    """Two sites cannot speak for a while."""
+
+    at_s: float
+    partition: tuple[str, str]
+    for_s: float
+
+
+Happening = MoveAt | RateAt | CrashAt | RestartAt | PartitionAt
