@@ -45,7 +45,7 @@ class Sine:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The rate takes a normal step of deviation `step_per_s` every `every_s` seconds, within its bounds (Decentral §3.4)."""
+    """A random walk: a normal step of deviation `step_per_s` every `every_s`, within bounds (Decentral §3.4)."""
 
     rate_per_s: float
     step_per_s: float
