@@ -1,0 +1,260 @@
+"""The conductor: keeps a set of fragments running at the sites where they are wanted.
+
+1. Every start carries an epoch higher than any before it for that fragment, remembered before it is said.
+2. A fragment that is wanted elsewhere is first stopped. Where the old site stays silent, the new start goes ahead: the
+   fence of the higher epoch, not the old site's word, is what keeps two writers apart.
+3. Every message is said again under a timer until it is answered, so many times; then the fragment is given up.
+4. A running fragment is asked after from time to time (the start, said again), so a lost report is only late.
+5. A fragment that failed starts again after a growing delay, so many times; a permanent failure ends it at once.
+   A fragment that has run steadily is forgiven its earlier failures.
+6. What speaks of another epoch than the present one changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import msgspec
+
+from weft.protocol.hosting.words import (
+    AllDone,
+    AllRunning,
+    AllStopped,
+    FragmentIsDown,
+    GaveUp,
+    Remember,
+    Unwant,
+    Want,
+)
+from weft.protocol.machine import (
+    CancelTimer,
+    Effect,
+    Input,
+    Machine,
+    Received,
+    Row,
+    Send,
+    SetTimer,
+    Step,
+    Steps,
+    TimerFired,
+)
+from weft.protocol.messages import (
+    FragmentDone,
+    FragmentFailed,
+    FragmentPending,
+    FragmentRefused,
+    FragmentRunning,
+    FragmentStopped,
+    StartFragment,
+    StopFragment,
+)
+
+IDLE, STARTING, RUNNING, WAITING = "idle", "starting", "running", "waiting"
+STOPPING, DONE, DOWN = "stopping", "done", "down"
+STATES = (IDLE, STARTING, RUNNING, WAITING, STOPPING, DONE, DOWN)
+
+
+class ConductorLimits(msgspec.Struct, frozen=True):
+    """How long a conductor waits for an answer, how often it asks, and how often it starts again."""
+
+    answer_ms_max: int = 2_000
+    tries_max: int = 5
+    poll_ms: int = 2_000
+    restarts_max: int = 3
+    restart_ms: int = 500
+    steady_polls: int = 30
+
+
+class Wanted(Row, array_like=True):
+    """One fragment: where it is wanted, where its epoch was sent, and how patient one still is."""
+
+    state: str = IDLE
+    want: str = ""
+    site: str = ""
+    epoch: int = 0
+    tries: int = 0
+    restarts: int = 0
+    polls: int = 0
+
+
+class Conductor(Machine):
+    """Wants fragments to run; `remembered` is what an earlier life of it remembered."""
+
+    __slots__ = ("limits", "said")
+    ROW = Wanted
+    STEPS: ClassVar[Steps]
+
+    def __init__(
+        self, name: str, remembered: Mapping[str, int] | None = None, limits: ConductorLimits | None = None
+    ) -> None:
+        super().__init__(name)
+        self.limits = limits or ConductorLimits()
+        self.said = ""
+        for fragment, epoch in sorted((remembered or {}).items()):
+            self.rows[fragment] = Wanted(epoch=epoch)
+
+    def extra(self) -> str:
+        """What was last said of all fragments together."""
+        return self.said
+
+    def set_extra(self, extra: str) -> None:
+        """Takes it back."""
+        self.said = extra
+
+    def stale(self, row: Wanted, input: Input) -> bool:
+        """Word of another epoch."""
+        return isinstance(input, Received) and getattr(input.message, "epoch", row.epoch) != row.epoch
+
+    def on_want(self, fragment: str, row: Wanted, input: Want) -> list[Effect]:
+        """Starts, moves, or takes note of where to start next."""
+        row.want = input.site
+        if row.state in (IDLE, DOWN):
+            row.restarts = 0
+            return self.start(fragment, row)
+        if row.state in (STARTING, RUNNING) and row.want != row.site:
+            return self.stop(fragment, row)
+        return []
+
+    def on_unwant(self, fragment: str, row: Wanted, input: Unwant) -> list[Effect]:
+        """Stops what may be alive."""
+        row.want = ""
+        if row.state in (STARTING, RUNNING, WAITING, DOWN):
+            return self.stop(fragment, row)
+        if row.state == DONE:
+            row.state = IDLE
+        return []
+
+    def on_pending(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
+        """The site lives: patience begins anew."""
+        row.tries = 0
+        return []
+
+    def on_running(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
+        """The epoch runs, or still runs."""
+        row.tries = 0
+        if row.state == RUNNING:
+            row.polls = min(row.polls + 1, self.limits.steady_polls)
+            if row.polls == self.limits.steady_polls:
+                row.restarts = 0
+            return []
+        row.state, row.polls = RUNNING, 0
+        return [SetTimer(fragment, self.limits.poll_ms)]
+
+    def on_down_but_running(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
+        """What was given up and speaks after all is told to stop."""
+        return [Send(input.sender, StopFragment(fragment, row.epoch))]
+
+    def on_done(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
+        """Nothing is left to do, wherever it was wanted."""
+        row.state = DONE if row.want else IDLE
+        return [CancelTimer(fragment)]
+
+    def on_failed(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
+        """The epoch is over: a later one is tried after a while, or none."""
+        reason, permanent = "it was stopped by another", False
+        match input.message:
+            case FragmentFailed(reason=said, permanent=for_good):
+                reason, permanent = said, for_good
+            case FragmentRefused(greatest=greatest):
+                reason = f"epoch {row.epoch} is too old, {greatest} was seen"
+                row.epoch = max(row.epoch, greatest)
+        if permanent or row.restarts >= self.limits.restarts_max:
+            return [CancelTimer(fragment), *self.give_up(fragment, row, reason)]
+        delay_ms = self.limits.restart_ms << row.restarts
+        row.state, row.restarts = WAITING, row.restarts + 1
+        return [FragmentIsDown(fragment, reason), SetTimer(fragment, delay_ms)]
+
+    def on_stopped(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
+        """The epoch is over, as asked: idle, or on to where it is wanted."""
+        if isinstance(input.message, FragmentRefused):
+            row.epoch = max(row.epoch, input.message.greatest)
+        if row.want:
+            return self.start(fragment, row)
+        row.state = IDLE
+        return [CancelTimer(fragment)]
+
+    def on_timer(self, fragment: str, row: Wanted, input: TimerFired) -> list[Effect]:
+        """No answer: ask again, or lose patience."""
+        if row.state == WAITING:
+            return self.start(fragment, row)
+        if row.tries < self.limits.tries_max:
+            row.tries += 1
+            again = StopFragment if row.state == STOPPING else StartFragment
+            after_ms = self.limits.poll_ms if row.state == RUNNING else self.limits.answer_ms_max
+            return [Send(row.site, again(fragment, row.epoch)), SetTimer(fragment, after_ms)]
+        if row.state == STOPPING and row.want:
+            return self.start(fragment, row)
+        return self.give_up(fragment, row, f"site {row.site} does not answer")
+
+    def ignore(self, fragment: str, row: Wanted, input: Input) -> list[Effect]:
+        """Word that comes late or twice."""
+        return []
+
+    def start(self, fragment: str, row: Wanted) -> list[Effect]:
+        """A new epoch, at the wanted site."""
+        row.state, row.site, row.epoch, row.tries = STARTING, row.want, row.epoch + 1, 1
+        return [
+            Remember(fragment, row.epoch),
+            Send(row.site, StartFragment(fragment, row.epoch)),
+            SetTimer(fragment, self.limits.answer_ms_max),
+        ]
+
+    def stop(self, fragment: str, row: Wanted) -> list[Effect]:
+        """The present epoch is asked to stop."""
+        row.state, row.tries = STOPPING, 1
+        return [Send(row.site, StopFragment(fragment, row.epoch)), SetTimer(fragment, self.limits.answer_ms_max)]
+
+    def give_up(self, fragment: str, row: Wanted, reason: str) -> list[Effect]:
+        """No more is tried until it is wanted again."""
+        row.state = IDLE if row.state == STOPPING else DOWN
+        return [GaveUp(fragment, reason)]
+
+    def concluding(self) -> list[Effect]:
+        """Says it once when all run, are done, or are stopped."""
+        wanted = [row.state for row in self.rows.values() if row.want]
+        said = ""
+        if wanted and all(state == DONE for state in wanted):
+            said = "done"
+        elif wanted and all(state in (RUNNING, DONE) for state in wanted):
+            said = "running"
+        elif not wanted and all(row.state == IDLE for row in self.rows.values()):
+            said = "stopped"
+        before, self.said = self.said, said
+        if said == before or not said:
+            return []
+        return [{"done": AllDone(), "running": AllRunning(), "stopped": AllStopped()}[said]]
+
+
+_STOPPABLE = (STARTING, RUNNING, WAITING, DOWN, STOPPING)
+_ANSWERS = (FragmentPending, FragmentRunning, FragmentStopped, FragmentDone, FragmentFailed, FragmentRefused)
+Conductor.STEPS = {
+    (IDLE, Want): Step(Conductor.on_want, (STARTING,)),
+    (DOWN, Want): Step(Conductor.on_want, (STARTING,)),
+    **{(state, Want): Step(Conductor.on_want, (state, STOPPING)) for state in (STARTING, RUNNING)},
+    **{(state, Want): Step(Conductor.on_want, (state,)) for state in (WAITING, STOPPING, DONE)},
+    **{(state, Unwant): Step(Conductor.on_unwant, (STOPPING,)) for state in _STOPPABLE},
+    **{(state, Unwant): Step(Conductor.on_unwant, (IDLE,)) for state in (IDLE, DONE)},
+    **{(state, FragmentPending): Step(Conductor.on_pending, (state,)) for state in (STARTING, RUNNING, STOPPING)},
+    **{(state, FragmentRunning): Step(Conductor.on_running, (RUNNING,)) for state in (STARTING, RUNNING)},
+    (STOPPING, FragmentRunning): Step(Conductor.ignore, (STOPPING,)),
+    (DOWN, FragmentRunning): Step(Conductor.on_down_but_running, (DOWN,)),
+    **{(state, FragmentDone): Step(Conductor.on_done, (DONE,)) for state in (STARTING, RUNNING)},
+    (STOPPING, FragmentDone): Step(Conductor.on_done, (DONE, IDLE)),
+    **{
+        (state, bad): Step(Conductor.on_failed, (WAITING, DOWN))
+        for state in (STARTING, RUNNING)
+        for bad in (FragmentFailed, FragmentStopped, FragmentRefused)
+    },
+    **{
+        (STOPPING, over): Step(Conductor.on_stopped, (STARTING, IDLE))
+        for over in (FragmentFailed, FragmentStopped, FragmentRefused)
+    },
+    **{(state, word): Step(Conductor.ignore, (state,)) for state in (IDLE, WAITING, DONE) for word in _ANSWERS},
+    **{(DOWN, word): Step(Conductor.ignore, (DOWN,)) for word in _ANSWERS if word is not FragmentRunning},
+    (STARTING, TimerFired): Step(Conductor.on_timer, (STARTING, DOWN)),
+    (RUNNING, TimerFired): Step(Conductor.on_timer, (RUNNING, DOWN)),
+    (WAITING, TimerFired): Step(Conductor.on_timer, (STARTING,)),
+    (STOPPING, TimerFired): Step(Conductor.on_timer, (STOPPING, STARTING, IDLE)),
+}

@@ -1,0 +1,117 @@
+"""What hosting machines ask of their bodies, and what bodies tell them.
+
+What a body owes them besides the common contract:
+- `Fence` is durable, shared by all sites, and only rises: from then on no writer of a lower epoch commits anything.
+- `Launch` of an epoch below the fence launches nothing: the body tells `Refused`. Else it tells `Launched` or `Died`.
+- A launch that finds itself fenced ends by itself: `Died`. After `Died`, `Halted` or `Drained` nothing of it is alive.
+- `Remember` is on disk before the next effect is performed.
+"""
+
+from __future__ import annotations
+
+from weft.protocol.words import Effect, Input
+
+
+class Remember(Effect, frozen=True):
+    """Keep the greatest epoch of a fragment through a crash of this machine."""
+
+    fragment: str
+    epoch: int
+
+
+class Fence(Effect, frozen=True):
+    """From now on, no writer of this fragment with a lower epoch may commit anything, at any site."""
+
+    fragment: str
+    epoch: int
+
+
+class Launch(Effect, frozen=True):
+    """Start the fragment from its checkpoint and the next segment."""
+
+    fragment: str
+    epoch: int
+
+
+class Halt(Effect, frozen=True):
+    """End a launch; asked again, use force."""
+
+    fragment: str
+    epoch: int
+
+
+class Launched(Input, frozen=True):
+    """The launch runs."""
+
+    fragment: str
+    epoch: int
+
+
+class Halted(Input, frozen=True):
+    """The launch has ended as asked."""
+
+    fragment: str
+    epoch: int
+
+
+class Died(Input, frozen=True):
+    """The launch has ended unasked, or never began; permanent where a restart cannot help."""
+
+    fragment: str
+    epoch: int
+    reason: str
+    permanent: bool = False
+
+
+class Drained(Input, frozen=True):
+    """The inputs have ended, all is committed, and the launch has ended."""
+
+    fragment: str
+    epoch: int
+
+
+class Refused(Input, frozen=True):
+    """The fence stands above the epoch: nothing was launched."""
+
+    fragment: str
+    epoch: int
+    fence: int
+
+
+class Want(Input, frozen=True):
+    """Run a fragment at a site; where it runs elsewhere, it moves."""
+
+    fragment: str
+    site: str
+
+
+class Unwant(Input, frozen=True):
+    """Run a fragment no more."""
+
+    fragment: str
+
+
+class AllRunning(Effect, frozen=True):
+    """Every wanted fragment runs or is done."""
+
+
+class AllDone(Effect, frozen=True):
+    """Every wanted fragment has drained its inputs."""
+
+
+class AllStopped(Effect, frozen=True):
+    """Nothing is wanted, and nothing more is waited for."""
+
+
+class FragmentIsDown(Effect, frozen=True):
+    """A wanted fragment does not run at the moment; it is tried again."""
+
+    fragment: str
+    reason: str
+
+
+class GaveUp(Effect, frozen=True):
+    """A fragment is not tried any more, or could not be seen to stop."""
+
+    fragment: str
+    reason: str

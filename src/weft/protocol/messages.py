@@ -1,0 +1,140 @@
+"""What sites say to one another: typed, versioned, of bounded size; JSON on the wire, so that a person can read it.
+
+    {"weft": 1, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3}}
+
+A peer of a newer version is refused, never half understood: a change to a message raises VERSION.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from weft.protocol.words import Message
+
+__all__ = [
+    "MESSAGE_BYTES_MAX", "VERSION", "AnyMessage", "BadMessage", "FragmentDone", "FragmentFailed", "FragmentPending",
+    "FragmentRefused", "FragmentRunning", "FragmentStopped", "Message", "StartFragment", "StopFragment", "decode",
+    "encode",
+]
+
+VERSION = 1
+MESSAGE_BYTES_MAX = 1 << 20
+REASON_CHARS_MAX = 10_000
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+Epoch = Annotated[int, msgspec.Meta(ge=1, le=1 << 53)]
+Reason = Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)]
+
+
+class BadMessage(Exception):
+    """Bytes that are no message of this version."""
+
+
+class StartFragment(Message, frozen=True):
+    """Run a fragment under this epoch; said again, it asks how that epoch is doing."""
+
+    fragment: Name
+    epoch: Epoch
+
+
+class StopFragment(Message, frozen=True):
+    """End this epoch of a fragment, and never launch it."""
+
+    fragment: Name
+    epoch: Epoch
+
+
+class FragmentPending(Message, frozen=True):
+    """The site is launching or halting; the outcome follows."""
+
+    fragment: Name
+    epoch: Epoch
+
+
+class FragmentRunning(Message, frozen=True):
+    """The epoch runs."""
+
+    fragment: Name
+    epoch: Epoch
+
+
+class FragmentStopped(Message, frozen=True):
+    """The epoch does not run and never will again, because it was asked to stop."""
+
+    fragment: Name
+    epoch: Epoch
+
+
+class FragmentDone(Message, frozen=True):
+    """The epoch's inputs have ended and everything is drained."""
+
+    fragment: Name
+    epoch: Epoch
+
+
+class FragmentFailed(Message, frozen=True):
+    """The epoch does not run and never will again; a permanent failure would come back with every start."""
+
+    fragment: Name
+    epoch: Epoch
+    reason: Reason
+    permanent: bool = False
+
+
+class FragmentRefused(Message, frozen=True):
+    """The epoch is too old to run; `greatest` is the one it must exceed."""
+
+    fragment: Name
+    epoch: Epoch
+    greatest: Epoch
+
+
+AnyMessage = (
+    StartFragment
+    | StopFragment
+    | FragmentPending
+    | FragmentRunning
+    | FragmentStopped
+    | FragmentDone
+    | FragmentFailed
+    | FragmentRefused
+)
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    weft: int
+    message: msgspec.Raw
+
+
+class _Version(msgspec.Struct):
+    weft: int
+
+
+_message = msgspec.json.Decoder(AnyMessage)
+_envelope = msgspec.json.Decoder(_Envelope)
+_version = msgspec.json.Decoder(_Version)
+
+
+def encode(message: Message) -> bytes:
+    """A message as bytes, its version in front; BadMessage where it would be too large to be taken."""
+    data = msgspec.json.encode({"weft": VERSION, "message": message})
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise BadMessage(f"{type(message).__name__} has {len(data)} bytes; {MESSAGE_BYTES_MAX} are allowed")
+    return data
+
+
+def decode(data: bytes) -> Message:
+    """The message in some bytes; BadMessage where they are too many, of another version, or malformed."""
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise BadMessage(f"a message of {len(data)} bytes; {MESSAGE_BYTES_MAX} are allowed")
+    try:
+        version = _version.decode(data).weft
+        if version != VERSION:
+            hint = "upgrade this site" if version > VERSION else "upgrade the sender"
+            raise BadMessage(f"a message of version {version}, this site speaks {VERSION}: {hint}")
+        message: Message = _message.decode(_envelope.decode(data).message)
+        return message
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadMessage(f"malformed message: {error}") from error
