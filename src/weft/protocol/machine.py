@@ -84,9 +84,9 @@ class Machine:
         name: str = input.name if isinstance(input, TimerFired) else input.fragment
         return name
 
-    def stale(self, row: Any, input: Any) -> bool:
-        """Whether an input speaks of something already over, and changes nothing."""
-        return False
+    def late(self, key: str, row: Any, input: Any) -> list[Effect] | None:
+        """The effects of an input about something already over, which changes no row; None where it is not late."""
+        return None
 
     def concluding(self) -> list[Effect]:
         """What is said after any step, looking at all rows."""
@@ -99,9 +99,8 @@ class Machine:
         if row is None:
             row = self.ROW()  # type: ignore[call-arg]
         before: str = row.state
-        if self.stale(row, input):
-            effects: list[Effect] = []
-        else:
+        effects = self.late(key, row, input)
+        if effects is None:
             step = self.STEPS.get((before, kind_of(input)))
             if step is None:
                 raise IllegalStep(self.name, before, input, self.story())

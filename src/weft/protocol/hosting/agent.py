@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -84,9 +84,9 @@ class Agent(Machine):
         for fragment, epoch in sorted((remembered or {}).items()):
             self.rows[fragment] = Hosted(seen=epoch)
 
-    def stale(self, row: Hosted, input: Input) -> bool:
-        """A fact about a launch that is no longer the one looked after."""
-        return not isinstance(input, Received | TimerFired) and input.epoch != row.epoch  # type: ignore[attr-defined]
+    def late(self, fragment: str, row: Hosted, input: Any) -> list[Effect] | None:
+        """A fact about a launch that is no longer the one looked after is passed over."""
+        return [] if not isinstance(input, Received | TimerFired) and input.epoch != row.epoch else None
 
     def on_start(self, fragment: str, row: Hosted, input: Received) -> list[Effect]:
         """A higher epoch takes over; the present one is told of; a lower one is refused."""
@@ -120,7 +120,9 @@ class Agent(Machine):
             return effects + self.halt(fragment, row)
         if row.state in (ABSENT, STOPPED, FAILED, DONE):
             row.state, row.epoch = STOPPED, epoch
-        return [*effects, Send(row.owner, self.answer(fragment, row))]
+        # What is stuck stands behind the fence: it is as good as stopped.
+        answer = FragmentStopped(fragment, epoch) if row.state == STUCK else self.answer(fragment, row)
+        return [*effects, Send(row.owner, answer)]
 
     def on_launched(self, fragment: str, row: Hosted, input: Launched) -> list[Effect]:
         """The launch runs."""

@@ -7,13 +7,13 @@
 4. A running fragment is asked after from time to time (the start, said again), so a lost report is only late.
 5. A fragment that failed starts again after a growing delay, so many times; a permanent failure ends it at once.
    A fragment that has run steadily is forgiven its earlier failures.
-6. What speaks of another epoch than the present one changes nothing.
+6. Word of another epoch than the present one changes nothing here; where it says that it runs, it is told to stop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -53,6 +53,7 @@ from weft.protocol.messages import (
 
 IDLE, STARTING, RUNNING, WAITING = "idle", "starting", "running", "waiting"
 STOPPING, DONE, DOWN = "stopping", "done", "down"
+NEW = "new"
 STATES = (IDLE, STARTING, RUNNING, WAITING, STOPPING, DONE, DOWN)
 
 
@@ -91,7 +92,7 @@ class Conductor(Machine):
     ) -> None:
         super().__init__(name)
         self.limits = limits or ConductorLimits()
-        self.said = ""
+        self.said = NEW
         for fragment, epoch in sorted((remembered or {}).items()):
             self.rows[fragment] = Wanted(epoch=epoch)
 
@@ -103,9 +104,11 @@ class Conductor(Machine):
         """Takes it back."""
         self.said = extra
 
-    def stale(self, row: Wanted, input: Input) -> bool:
-        """Word of another epoch."""
-        return isinstance(input, Received) and getattr(input.message, "epoch", row.epoch) != row.epoch
+    def late(self, fragment: str, row: Wanted, input: Any) -> list[Effect] | None:
+        """Word of another epoch is passed over, but what runs under it is told to stop."""
+        if not isinstance(input, Received) or getattr(input.message, "epoch", row.epoch) == row.epoch:
+            return None
+        return self.on_unwanted(fragment, row, input) if isinstance(input.message, FragmentRunning) else []
 
     def on_want(self, fragment: str, row: Wanted, input: Want) -> list[Effect]:
         """Starts, moves, or takes note of where to start next."""
@@ -142,9 +145,9 @@ class Conductor(Machine):
         row.state, row.polls = RUNNING, 0
         return [SetTimer(fragment, self.limits.poll_ms)]
 
-    def on_down_but_running(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
-        """What was given up and speaks after all is told to stop."""
-        return [Send(input.sender, StopFragment(fragment, row.epoch))]
+    def on_unwanted(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
+        """What was given up or replaced, and speaks after all, is told to stop."""
+        return [Send(input.sender, StopFragment(fragment, input.message.epoch))]  # type: ignore[attr-defined]
 
     def on_done(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
         """Nothing is left to do, wherever it was wanted."""
@@ -220,15 +223,16 @@ class Conductor(Machine):
         elif wanted and all(state in (RUNNING, DONE) for state in wanted):
             said = "running"
         elif not wanted and all(row.state == IDLE for row in self.rows.values()):
-            said = "stopped"
+            said = NEW if self.said == NEW else "stopped"
         before, self.said = self.said, said
-        if said == before or not said:
+        if said in (before, "", NEW):
             return []
         return [{"done": AllDone(), "running": AllRunning(), "stopped": AllStopped()}[said]]
 
 
 _STOPPABLE = (STARTING, RUNNING, WAITING, DOWN, STOPPING)
-_ANSWERS = (FragmentPending, FragmentRunning, FragmentStopped, FragmentDone, FragmentFailed, FragmentRefused)
+_QUIET_ANSWERS = (FragmentPending, FragmentStopped, FragmentDone, FragmentFailed, FragmentRefused)
+_ANSWERS = (FragmentRunning, *_QUIET_ANSWERS)
 Conductor.STEPS = {
     (IDLE, Want): Step(Conductor.on_want, (STARTING,)),
     (DOWN, Want): Step(Conductor.on_want, (STARTING,)),
@@ -238,8 +242,9 @@ Conductor.STEPS = {
     **{(state, Unwant): Step(Conductor.on_unwant, (IDLE,)) for state in (IDLE, DONE)},
     **{(state, FragmentPending): Step(Conductor.on_pending, (state,)) for state in (STARTING, RUNNING, STOPPING)},
     **{(state, FragmentRunning): Step(Conductor.on_running, (RUNNING,)) for state in (STARTING, RUNNING)},
-    (STOPPING, FragmentRunning): Step(Conductor.ignore, (STOPPING,)),
-    (DOWN, FragmentRunning): Step(Conductor.on_down_but_running, (DOWN,)),
+    # A failure is no word that the epoch was fenced: only the answer to the stop is.
+    **{(STOPPING, word): Step(Conductor.ignore, (STOPPING,)) for word in (FragmentRunning, FragmentFailed)},
+    **{(state, FragmentRunning): Step(Conductor.on_unwanted, (state,)) for state in (IDLE, DOWN)},
     **{(state, FragmentDone): Step(Conductor.on_done, (DONE,)) for state in (STARTING, RUNNING)},
     (STOPPING, FragmentDone): Step(Conductor.on_done, (DONE, IDLE)),
     **{
@@ -249,10 +254,10 @@ Conductor.STEPS = {
     },
     **{
         (STOPPING, over): Step(Conductor.on_stopped, (STARTING, IDLE))
-        for over in (FragmentFailed, FragmentStopped, FragmentRefused)
+        for over in (FragmentStopped, FragmentRefused)
     },
-    **{(state, word): Step(Conductor.ignore, (state,)) for state in (IDLE, WAITING, DONE) for word in _ANSWERS},
-    **{(DOWN, word): Step(Conductor.ignore, (DOWN,)) for word in _ANSWERS if word is not FragmentRunning},
+    **{(state, word): Step(Conductor.ignore, (state,)) for state in (WAITING, DONE) for word in _ANSWERS},
+    **{(state, word): Step(Conductor.ignore, (state,)) for state in (IDLE, DOWN) for word in _QUIET_ANSWERS},
     (STARTING, TimerFired): Step(Conductor.on_timer, (STARTING, DOWN)),
     (RUNNING, TimerFired): Step(Conductor.on_timer, (RUNNING, DOWN)),
     (WAITING, TimerFired): Step(Conductor.on_timer, (STARTING,)),

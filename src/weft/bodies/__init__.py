@@ -1,0 +1,1 @@
+"""Who carries the machines? Each body only feeds inputs and performs effects."""

@@ -1,0 +1,92 @@
+"""A small world: machines, what lies between them, and the ground truth that their bodies stand for.
+
+The ground is a frozen value of the world's own making: what is really alive, what disks hold. Effects that are not
+messages or timers change it; it offers the facts that may come next. It must be hashable and canonical.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from weft.protocol import Effect, Input, Machine, Message
+
+Flight = tuple[tuple[tuple[str, str], tuple[Message, ...]], ...]
+Timers = tuple[tuple[str, str], ...]
+
+
+class Choice(NamedTuple):
+    """A fact the ground may tell a machine next, and the ground after it."""
+
+    site: str
+    fact: Input
+    after: Ground
+    due: bool = True
+    """It will come if nothing else does; what is not due may also never come."""
+
+
+class Ground(Protocol):
+    """What a world's own ground can do; every method returns a new value."""
+
+    def perform(self, site: str, effect: Effect) -> Ground:
+        """The ground after an effect of a machine."""
+
+    def choices(self) -> Iterable[Choice]:
+        """The facts that may come next."""
+
+    def crash(self, site: str) -> Ground:
+        """The ground after a machine was lost and came back."""
+
+    def __hash__(self) -> int: ...
+
+
+class State(NamedTuple):
+    """One moment of a world, canonical: two equal moments are one state."""
+
+    machines: tuple[bytes, ...]
+    flight: Flight
+    timers: Timers
+    ground: Any
+    scripts: tuple[int, ...]
+    lost: int
+    crashed: int
+    early: int
+
+
+class View:
+    """What an invariant sees of a state."""
+
+    __slots__ = ("_thaw", "flight", "ground", "state", "timers", "told")
+
+    def __init__(self, state: State, told: bool, thaw: Callable[[str, State], Machine]) -> None:
+        self.state, self.told, self._thaw = state, told, thaw
+        self.flight, self.timers, self.ground = state.flight, state.timers, state.ground
+
+    def machine(self, name: str) -> Any:
+        """A machine as it is now; to be looked at only."""
+        return self._thaw(name, self.state)
+
+
+Claim = Callable[[View], bool]
+
+
+class World(NamedTuple):
+    """What is explored: who takes part, what may go wrong and how often, and what must hold."""
+
+    name: str
+    machines: Callable[[], dict[str, Machine]]
+    ground: Ground
+    scripts: tuple[tuple[tuple[str, Input], ...], ...]
+    """Inputs from outside: the order within a script is kept, all else is free."""
+    invariants: Mapping[str, Claim]
+    """What holds in every state, by the sentence that says so."""
+    quiet: Claim
+    """The end that must stay within reach of every state."""
+    reborn: Callable[[str, Any], Machine] | None = None
+    """A machine after its crash, from what the ground remembers; its scripts are then told to it from the start."""
+    mortal: tuple[str, ...] = ()
+    lose: int = 0
+    crash: int = 0
+    early: int = 0
+    """How many timers may fire while messages or facts are still under way; all others wait until nothing else can."""
+    states_max: int = 2_000_000
