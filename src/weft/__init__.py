@@ -1,3 +1,22 @@
 """Weft: continuous queries over many sites on Apache Spark, that keep their promises by themselves."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weft import model, spec
+    from weft.spec import load
+
 __version__ = "0.1.0"
+__all__ = ["load", "model", "spec"]
+
+
+def __getattr__(name: str) -> Any:
+    """`weft.load`, `weft.model` and `weft.spec`, imported at first use so that `import weft` costs nothing."""
+    if name == "load":
+        return importlib.import_module("weft.spec").load
+    if name in ("model", "spec"):
+        return importlib.import_module(f"weft.{name}")
+    raise AttributeError(f"module 'weft' has no attribute {name!r}")

@@ -1,0 +1,71 @@
+"""How does a file become a deployment? Text, then nodes, then values, then meaning; problems of all stages together."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+from weft.model import Deployment
+from weft.spec.keys import DEPLOYMENT, VERSION
+from weft.spec.meaning import check_meaning
+from weft.spec.problems import Problem, Problems, Report, SpecError
+from weft.spec.shapes import found
+from weft.spec.tree import Composer, Node, Unreadable, lines_of, node_of, text_of
+
+
+def load(path: str | os.PathLike[str]) -> Deployment:
+    """The deployment a file describes; SpecError tells everything that is wrong with it."""
+    report = check(path)
+    if report.deployment is None:
+        raise SpecError(report.file, report.errors)
+    return report.deployment
+
+
+def check(path: str | os.PathLike[str]) -> Report:
+    """What is wrong with a deployment file, and the deployment where nothing is."""
+    file = str(path)
+    composer = Composer()
+    try:
+        root = composer.compose(text_of(Path(path)))
+    except Unreadable as error:
+        return Report(file, None, (*composer.problems, error.problem))
+    lines, blocks = lines_of(root)
+    problems = Problems(lines, list(composer.problems))
+    deployment = _read(root, str(Path(path).parent), problems)
+    if deployment is not None:
+        problems.settle()
+        check_meaning(deployment, problems, blocks)
+    errors = tuple(sorted(problems.errors, key=lambda problem: problem.line or 0))
+    return Report(file, None if errors else deployment, errors, tuple(problems.warnings))
+
+
+def validate(deployment: Deployment) -> tuple[list[Problem], list[Problem]]:
+    """The errors and warnings of a deployment built in Python."""
+    problems = Problems()
+    again = DEPLOYMENT.read(node_of(DEPLOYMENT.plain(deployment)), "", problems)
+    again = dataclasses.replace(again, folder=getattr(deployment, "folder", "."))
+    problems.settle()
+    check_meaning(again, problems, frozenset())
+    return problems.errors, problems.warnings
+
+
+def as_plain(deployment: Deployment) -> dict[str, Any]:
+    """A deployment as its file would say it, defaults left out."""
+    plain: dict[str, Any] = {"weft": VERSION} | DEPLOYMENT.plain(deployment)
+    return plain
+
+
+def _read(root: Node, folder: str, problems: Problems) -> Deployment | None:
+    if not isinstance(root.value, dict):
+        problems.error("file", f"must be a mapping that begins with `weft: {VERSION}`, found {found(root)}", root.line)
+        return None
+    body = dict(root.value)
+    version = body.pop("weft", None)
+    if version is None:
+        problems.error("weft", f"is missing; write `weft: {VERSION}`, the version of the file's form", root.line)
+    elif version.value != VERSION or not isinstance(version.value, int) or isinstance(version.value, bool):
+        problems.error("weft", f"must be {VERSION}, the version this Weft reads, found {found(version)}", version.line)
+    deployment = DEPLOYMENT.read(Node(body, root.line), "", problems)
+    return dataclasses.replace(deployment, folder=folder)
