@@ -228,7 +228,7 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
     both = ("a", "b", "conductor")
     more = int(long)
     return (
-        world("one site, started and stopped", (start, stop), sites=("a",), lose=1, crash=1, early=1, deaths=1, **machines),
+        world("started and stopped", (start, stop), sites=("a",), lose=1, crash=1, early=1, deaths=1, **machines),
         world("a move, the old stopped first", (start, stop, go), lose=1 + more, crash=1, **machines),
         world("a move at once", (start, go), lose=1, early=1 + more, crash=1, deaths=more, **machines),
         world("a move and back", (start, go, start), lose=1, early=1, deaths=more, **machines),

@@ -1,0 +1,146 @@
+"""The import rule: imports go left only, the brain touches nothing outside itself, Spark stays in its folder."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parent.parent / "src"
+
+LEFT_OF = {
+    "model": set(),
+    "spec": {"model"},
+    "plan": {"model", "spec"},
+    "protocol": {"model", "spec", "plan"},
+    "spark": {"model", "spec", "plan", "protocol"},
+    "bodies": {"model", "spec", "plan", "protocol", "spark"},
+    "lab": {"model", "spec", "plan", "protocol", "spark", "bodies"},
+    "cli": {"model", "spec", "plan", "protocol", "spark", "bodies", "lab"},
+    "web": {"model", "spec", "plan", "protocol", "spark", "bodies", "lab"},
+}
+BRAIN = {"model", "plan", "protocol"}
+OUTSIDE = {
+    "asyncio", "concurrent", "datetime", "glob", "http", "io", "multiprocessing", "os", "pathlib", "pickle", "queue",
+    "random", "sched", "secrets", "select", "selectors", "shutil", "signal", "socket", "socketserver", "ssl",
+    "subprocess", "tempfile", "threading", "time", "urllib", "uuid",
+}  # fmt: skip
+OUTSIDE_CALLS = {"open", "input", "print", "exec", "eval", "Random", "default_rng"}
+# Generators arrive as arguments: their types may be named, not made.
+PASSED_IN = {"random.Random", "numpy.random.Generator"}
+WITHOUT_SPARK = {"explorer", "twin"}
+
+
+def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
+    """Every module a file names, at any depth: `from a import b` names both a and a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parents, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield node.lineno, f"{base}.{alias.name}"
+
+
+def broken(src: Path) -> list[str]:
+    """Every breach of the rule in a source tree, as `file:line what`."""
+    found = []
+    for path in sorted((src / "weft").rglob("*.py")):
+        parts = path.relative_to(src).with_suffix("").parts
+        package = ".".join(parts[:-1])
+        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        for line, why in breaches(tree, parts, package):
+            found.append(f"{path.relative_to(src)}:{line} {why}")
+    return found
+
+
+def breaches(tree: ast.AST, parts: tuple[str, ...], package: str) -> Iterator[tuple[int, str]]:
+    """What one file does that its folder may not."""
+    folder = parts[1]
+    if folder not in LEFT_OF:
+        if folder not in ("__init__", "__main__"):
+            yield 1, f"{folder} is no folder of the layout"
+        return
+    body = parts[2] if folder == "bodies" and len(parts) > 3 else ""
+    for line, name in imported(tree, package):
+        names = name.split(".")
+        if names[0] == "pyspark" and folder != "spark":
+            yield line, f"{folder} imports pyspark"
+        if names[0] == "weft" and len(names) > 1 and names[1] in LEFT_OF:
+            if names[1] != folder and names[1] not in LEFT_OF[folder]:
+                yield line, f"{folder} imports {names[1]}"
+            if body in WITHOUT_SPARK and names[1] == "spark":
+                yield line, f"{body} imports spark"
+            if body and names[1] == "bodies" and len(names) > 2 and names[2] != body:
+                yield line, f"body {body} imports body {names[2]}"
+        if folder in BRAIN and names[0] in OUTSIDE and name not in PASSED_IN:
+            yield line, f"{folder} imports {names[0]}"
+        if folder in BRAIN and name.startswith("numpy.random.") and name not in PASSED_IN:
+            yield line, f"{folder} makes its own chance"
+    if folder in BRAIN:
+        yield from ((line, f"{folder} calls {name}") for line, name in called(tree) if name in OUTSIDE_CALLS)
+
+
+def called(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every plain name that a file calls."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.lineno, node.func.id
+
+
+def test_every_import_goes_left_and_the_brain_touches_nothing() -> None:
+    assert broken(SRC) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "why"),
+    [
+        ("model/x.py", "from weft.spec import load", "model imports spec"),
+        ("plan/x.py", "import weft.protocol.machine", "plan imports protocol"),
+        ("protocol/deep/x.py", "from weft import spark", "protocol imports spark"),
+        ("protocol/x.py", "from ..bodies import live", "protocol imports bodies"),
+        ("protocol/x.py", "import time", "protocol imports time"),
+        ("protocol/x.py", "from os import path", "protocol imports os"),
+        ("plan/x.py", "def f():\n    import random", "plan imports random"),
+        ("plan/x.py", "from random import Random\nrng = Random(1)", "plan calls Random"),
+        ("plan/x.py", "from numpy.random import default_rng", "plan makes its own chance"),
+        ("model/x.py", "open('x')", "model calls open"),
+        ("cli/x.py", "def f():\n    from pyspark.sql import SparkSession", "cli imports pyspark"),
+        ("bodies/live/x.py", "import pyspark", "bodies imports pyspark"),
+        ("bodies/twin/x.py", "from weft.spark import channels", "twin imports spark"),
+        ("bodies/explorer/worlds/x.py", "from weft.spark.channels import Log", "explorer imports spark"),
+        ("bodies/live/x.py", "from weft.bodies import twin", "body live imports body twin"),
+        ("bodies/live/x.py", "from ..explorer import run", "body live imports body explorer"),
+        ("web/x.py", "from weft.cli import main", "web imports cli"),
+        ("helpers/x.py", "", "helpers is no folder of the layout"),
+    ],
+)
+def test_a_planted_breach_is_found(tmp_path: Path, file: str, code: str, why: str) -> None:
+    path = tmp_path / "weft" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(code, encoding="utf-8")
+    assert [one.split(" ", 1)[1] for one in broken(tmp_path)] == [why]
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        ("plan/x.py", "from numpy.random import Generator\nfrom random import Random\nfrom weft.model import Site"),
+        ("spark/x.py", "from pyspark.sql import DataFrame\nimport time\nfrom weft.protocol import Machine"),
+        ("bodies/live/x.py", "from weft.spark import channels\nfrom weft.bodies.live.clock import now"),
+        ("bodies/live/x.py", "from . import clock"),
+        ("cli/x.py", "from weft.bodies.explorer import explore\nfrom weft.lab import rows"),
+        ("__init__.py", "__version__ = '1'"),
+    ],
+)
+def test_what_is_allowed_passes(tmp_path: Path, file: str, code: str) -> None:
+    path = tmp_path / "weft" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(code, encoding="utf-8")
+    assert broken(tmp_path) == []
