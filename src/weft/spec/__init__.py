@@ -1,8 +1,13 @@
 """What did the user write? Files and the Python API, to model; every error names file, line and field."""
 
 from weft.spec.ddl import ddl
+from weft.spec.facts import changes_count, is_stateful, keys_of, window_column_of
 from weft.spec.keys import AVAILABLE_POLICIES, schema
+from weft.spec.lineage import passes_through
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
 
-__all__ = ["AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "as_plain", "check", "ddl", "load", "schema", "validate"]
+__all__ = [
+    "AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "as_plain", "changes_count", "check", "ddl", "is_stateful",
+    "keys_of", "load", "passes_through", "schema", "validate", "window_column_of",
+]

@@ -1,0 +1,176 @@
+"""What does an operator do to its records? Pure functions of its SQL; a `call` says it itself."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from weft.model import Operator
+from weft.spec.sql import SqlError, aggregates, call_name, group_keys, is_window_call, local, parsed, selects, spark_name, unwrapped
+
+_MULTIPLIERS = (exp.UDTF, exp.Explode, exp.Inline, exp.Stack)
+
+
+def is_stateful(operator: Operator) -> bool:
+    """Whether the operator keeps state between records."""
+    if operator.sql is None:
+        if operator.stateful is not None:
+            return operator.stateful
+        return bool(operator.watermarks) or operator.state_kb > 0
+    tree = _tree(operator)
+    if tree is None:
+        return bool(operator.stateful)
+    if any(not _is_union_all(one) for one in tree.find_all(exp.SetOperation)):
+        return True
+    return any(tree.find_all(exp.Pivot)) or any(_keeps(select) for select in selects(tree))
+
+
+def changes_count(operator: Operator) -> bool:
+    """Whether the operator may give another number of records than it takes."""
+    tree = _tree(operator)
+    if tree is None or any(tree.find_all(exp.SetOperation, exp.Pivot, exp.TableSample)):
+        return True
+    return any(_changes(select) for select in selects(tree))
+
+
+def keys_of(operator: Operator) -> tuple[str, ...]:
+    """The output columns that are an aggregation's grouping key, () where that is not known."""
+    tree = _tree(operator)
+    return () if tree is None else _keys(unwrapped(tree), _ctes(tree))
+
+
+def window_column_of(operator: Operator) -> str | None:
+    """The output column that holds the time window the operator makes, None where it makes none."""
+    tree = _tree(operator)
+    return None if tree is None else _window_column(unwrapped(tree), _ctes(tree))
+
+
+def stream_joins(select: exp.Select) -> list[exp.Join]:
+    """The joins of a SELECT that join a stream to a stream."""
+    origin = select.args.get("from_")
+    found = [] if origin is None or not _touches(origin.this) else [origin.this]
+    joins = []
+    for join in select.args.get("joins") or ():
+        if _touches(join.this):
+            if found:
+                joins.append(join)
+            found.append(join.this)
+    return joins
+
+
+def _tree(operator: Operator) -> exp.Query | None:
+    try:
+        return None if operator.sql is None else parsed(operator.sql)
+    except SqlError:
+        return None
+
+
+def _is_union_all(node: exp.SetOperation) -> bool:
+    return isinstance(node, exp.Union) and not node.args.get("distinct")
+
+
+def _keeps(select: exp.Select) -> bool:
+    if select.args.get("distinct") or aggregates(select) or stream_joins(select):
+        return True
+    # A stream asked from within WHERE or SELECT is a join in other words.
+    inner = [node for node in local(select) if isinstance(node, exp.Query) and _touches(node)]
+    return any(not isinstance(node.parent, (exp.From, exp.Join, exp.CTE, exp.Lateral)) for node in inner)
+
+
+def _touches(node: exp.Expr) -> bool:
+    """Whether records of a stream come out of a part of FROM."""
+    if isinstance(node, exp.Lateral):
+        return isinstance(node.this, exp.Query) and _touches(node.this)
+    return any(isinstance(table.this, exp.Identifier) for table in node.find_all(exp.Table))
+
+
+def _changes(select: exp.Select) -> bool:
+    words = ("where", "limit", "offset", "distinct", "joins", "group", "having", "laterals", "qualify", "sample")
+    if any(select.args.get(word) for word in words) or select.args.get("from_") is None or aggregates(select):
+        return True
+    return any(
+        isinstance(node, _MULTIPLIERS) or is_window_call(node) or "explode" in call_name(node) or call_name(node) == "inline"
+        for node in local(select)
+        if not isinstance(node, exp.Query)
+    )
+
+
+Ctes = dict[str, exp.Expr]
+
+
+def _ctes(tree: exp.Expr) -> Ctes:
+    return {cte.alias.lower(): unwrapped(cte.this) for cte in tree.find_all(exp.CTE)}
+
+
+def _only_source(select: exp.Select, ctes: Ctes) -> exp.Expr | None:
+    """The query that a SELECT reads, where it reads just one and that is no stream."""
+    origin = select.args.get("from_")
+    if origin is None or select.args.get("joins") or select.args.get("laterals"):
+        return None
+    node = origin.this
+    if isinstance(node, exp.Subquery):
+        return unwrapped(node.this)
+    inner = ctes.get(node.name.lower()) if isinstance(node, exp.Table) else None
+    return None if inner is None or inner.find_ancestor(exp.CTE) is select.find_ancestor(exp.CTE) is not None else inner
+
+
+def _renamed(select: exp.Select, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The output names of columns that a SELECT hands on, () where one of them is lost."""
+    out = []
+    for name in names:
+        given = [
+            spark_name(one) if not one.is_star else name
+            for one in select.selects
+            if one.is_star or (isinstance(one.unalias(), exp.Column) and one.unalias().name.lower() == name.lower())
+        ]
+        if not given or given[0] is None:
+            return ()
+        out.append(given[0])
+    return tuple(out)
+
+
+def _keys(query: exp.Expr, ctes: Ctes, depth: int = 0) -> tuple[str, ...]:
+    if not isinstance(query, exp.Select) or depth > 20:
+        return ()
+    names = [spark_name(one) for one in query.selects]
+    group = query.args.get("group")
+    if group is not None:
+        if any(group.args.get(word) for word in ("cube", "rollup", "grouping_sets", "totals")):
+            return ()
+        keys = [_output_of(key, query, names) for key in group_keys(query)]
+        return () if None in keys else tuple(key for key in keys if key is not None)
+    if query.args.get("distinct"):
+        return tuple(name for name in names if name is not None) if None not in names else ()
+    inner = None if aggregates(query) else _only_source(query, ctes)
+    return () if inner is None else _renamed(query, _keys(inner, ctes, depth + 1))
+
+
+def _output_of(key: exp.Expr, select: exp.Select, names: list[str | None]) -> str | None:
+    """The output column that shows a grouping key; the start or end of a window stands for the window."""
+    for one, name in zip(select.selects, names, strict=True):
+        shown = one.unalias()
+        if shown == key or (isinstance(shown, exp.Column) and isinstance(key, exp.Column) and shown.name == key.name):
+            return name
+        if is_window_call(key) and isinstance(shown, exp.Column):
+            if shown.name.lower() == call_name(key) and not shown.table:
+                return name
+            if shown.table.lower() == call_name(key) and shown.name.lower() in ("start", "end"):
+                return name
+        if isinstance(shown, exp.Dot) and shown.this == key:
+            return name
+    return None
+
+
+def _window_column(query: exp.Expr, ctes: Ctes, depth: int = 0) -> str | None:
+    if not isinstance(query, exp.Select) or depth > 20:
+        return None
+    made = {call_name(node) for node in local(query) if is_window_call(node)}
+    for one in query.selects:
+        shown = one.unalias()
+        if is_window_call(shown):
+            return spark_name(one)
+        if isinstance(shown, exp.Column) and not shown.table and shown.name.lower() in made:
+            return spark_name(one)
+    inner = _only_source(query, ctes)
+    name = None if inner is None else _window_column(inner, ctes, depth + 1)
+    renamed = () if name is None else _renamed(query, (name,))
+    return renamed[0] if renamed else None
