@@ -1,0 +1,82 @@
+"""Messages: typed, versioned, bounded."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.protocol import BadMessage, Message, decode, encode
+from weft.protocol.messages import (
+    MESSAGE_BYTES_MAX,
+    VERSION,
+    FragmentDone,
+    FragmentFailed,
+    FragmentPending,
+    FragmentRefused,
+    FragmentRunning,
+    FragmentStopped,
+    StartFragment,
+    StopFragment,
+)
+
+name, epoch = st.text(min_size=1, max_size=100), st.integers(1, 1 << 53)
+plain = (StartFragment, StopFragment, FragmentPending, FragmentRunning, FragmentStopped, FragmentDone)
+messages = st.one_of(
+    *(st.builds(kind, name, epoch) for kind in plain),
+    st.builds(FragmentFailed, name, epoch, st.text(max_size=1000), st.booleans()),
+    st.builds(FragmentRefused, name, epoch, epoch),
+)
+
+
+@given(messages)
+def test_every_message_comes_back_as_it_was(message: Message) -> None:
+    assert decode(encode(message)) == message
+
+
+def test_a_message_is_json_that_a_person_can_read() -> None:
+    assert json.loads(encode(StartFragment("f1", 3))) == {
+        "weft": VERSION,
+        "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3},
+    }
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ({"weft": 2, "message": {"type": "Later", "new": 1}, "more": True}, "version 2, this site speaks 1"),
+        ({"weft": 0, "message": {}}, "version 0, this site speaks 1: upgrade the sender"),
+        ({"weft": 1, "message": {"type": "Explode", "fragment": "f1"}}, "malformed"),
+        ({"weft": 1, "message": {"type": "StartFragment", "fragment": "f1"}}, "malformed.*epoch"),
+        ({"weft": 1, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 0}}, "malformed"),
+        ({"weft": 1, "message": {"type": "StartFragment", "fragment": "", "epoch": 1}}, "malformed"),
+        ({"weft": 1, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 1, "x": 1}}, "unknown field"),
+        ({"weft": 1}, "malformed"),
+        ({"message": {"type": "StartFragment", "fragment": "f1", "epoch": 1}}, "malformed"),
+        ([], "malformed"),
+    ],
+)
+def test_what_is_no_message_of_this_version_is_refused(message: object, why: str) -> None:
+    with pytest.raises(BadMessage, match=why):
+        decode(json.dumps(message).encode())
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_message_or_refused(data: bytes) -> None:
+    with pytest.raises(BadMessage):
+        decode(data)
+
+
+@pytest.mark.parametrize("data", [b'{"weft":1,"message":' + b"[" * 100_000, b'{"weft":1,"message":{"type":"\xff"}}'])
+def test_deep_or_broken_text_is_refused(data: bytes) -> None:
+    with pytest.raises(BadMessage):
+        decode(data)
+
+
+def test_a_message_too_large_is_refused_at_both_ends() -> None:
+    with pytest.raises(BadMessage, match="allowed"):
+        decode(b" " * (MESSAGE_BYTES_MAX + 1))
+    with pytest.raises(BadMessage, match="allowed"):
+        encode(FragmentFailed("f1", 1, "x" * MESSAGE_BYTES_MAX))
