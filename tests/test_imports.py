@@ -27,9 +27,10 @@ OUTSIDE = {
     "random", "sched", "secrets", "select", "selectors", "shutil", "signal", "socket", "socketserver", "ssl",
     "subprocess", "tempfile", "threading", "time", "urllib", "uuid",
 }  # fmt: skip
-OUTSIDE_CALLS = {"open", "input", "print", "exec", "eval", "Random", "default_rng"}
-# Generators arrive as arguments: their types may be named, not made.
-PASSED_IN = {"random.Random", "numpy.random.Generator"}
+OUTSIDE_CALLS = {"open", "input", "print", "exec", "eval"}
+# Generators and seeds arrive as arguments: a generator may be made from a seed, never without one.
+SEEDED = {"random.Random", "numpy.random.Generator", "numpy.random.default_rng"}
+SEEDED_CALLS = {"Random", "default_rng"}
 WITHOUT_SPARK = {"explorer", "twin"}
 
 
@@ -79,19 +80,21 @@ def breaches(tree: ast.AST, parts: tuple[str, ...], package: str) -> Iterator[tu
                 yield line, f"{body} imports spark"
             if body and names[1] == "bodies" and len(names) > 2 and names[2] != body:
                 yield line, f"body {body} imports body {names[2]}"
-        if folder in BRAIN and names[0] in OUTSIDE and name not in PASSED_IN:
+        if folder in BRAIN and names[0] in OUTSIDE and name not in SEEDED:
             yield line, f"{folder} imports {names[0]}"
-        if folder in BRAIN and name.startswith("numpy.random.") and name not in PASSED_IN:
+        if folder in BRAIN and name.startswith("numpy.random.") and name not in SEEDED:
             yield line, f"{folder} makes its own chance"
     if folder in BRAIN:
-        yield from ((line, f"{folder} calls {name}") for line, name in called(tree) if name in OUTSIDE_CALLS)
+        yield from ((line, f"{folder} calls {name}") for line, name in called(tree))
 
 
 def called(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Every plain name that a file calls."""
+    """Every call that reaches outside, or to chance without a seed."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield node.lineno, node.func.id
+            name = node.func.id
+            if name in OUTSIDE_CALLS or (name in SEEDED_CALLS and not node.args):
+                yield node.lineno, name
 
 
 def test_every_import_goes_left_and_the_brain_touches_nothing() -> None:
@@ -108,8 +111,8 @@ def test_every_import_goes_left_and_the_brain_touches_nothing() -> None:
         ("protocol/x.py", "import time", "protocol imports time"),
         ("protocol/x.py", "from os import path", "protocol imports os"),
         ("plan/x.py", "def f():\n    import random", "plan imports random"),
-        ("plan/x.py", "from random import Random\nrng = Random(1)", "plan calls Random"),
-        ("plan/x.py", "from numpy.random import default_rng", "plan makes its own chance"),
+        ("plan/x.py", "from random import Random\nrng = Random()", "plan calls Random"),
+        ("plan/x.py", "from numpy.random import normal", "plan makes its own chance"),
         ("model/x.py", "open('x')", "model calls open"),
         ("cli/x.py", "def f():\n    from pyspark.sql import SparkSession", "cli imports pyspark"),
         ("bodies/live/x.py", "import pyspark", "bodies imports pyspark"),
@@ -131,7 +134,7 @@ def test_a_planted_breach_is_found(tmp_path: Path, file: str, code: str, why: st
 @pytest.mark.parametrize(
     ("file", "code"),
     [
-        ("plan/x.py", "from numpy.random import Generator\nfrom random import Random\nfrom weft.model import Site"),
+        ("plan/x.py", "from random import Random\nfrom weft.model import Site\nrng = Random(1)"),
         ("spark/x.py", "from pyspark.sql import DataFrame\nimport time\nfrom weft.protocol import Machine"),
         ("bodies/live/x.py", "from weft.spark import channels\nfrom weft.bodies.live.clock import now"),
         ("bodies/live/x.py", "from . import clock"),

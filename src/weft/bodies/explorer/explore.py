@@ -60,6 +60,8 @@ class Result(NamedTuple):
 
 
 Told = tuple[str, Input, tuple[Effect, ...]]
+Next = tuple[State, Told, bool]
+"""A state, how it came about, and whether it comes about without faults."""
 
 
 class _Explorer:
@@ -72,7 +74,7 @@ class _Explorer:
         self.place = {name: at for at, name in enumerate(self.names)}
         self.scratch = fresh
         machines = tuple(fresh[name].snapshot() for name in self.names)
-        self.first = State(machines, (), (), world.ground, (0,) * len(world.scripts), 0, 0, 0)
+        self.first = State(machines, (), (), world.ground, (0,) * len(world.scripts), 0, 0, 0, 0)
         self.memory: dict[tuple[str, bytes, Input], tuple[bytes, tuple[Effect, ...]]] = {}
         self.thawed: dict[tuple[str, bytes], Machine] = {}
 
@@ -114,33 +116,44 @@ class _Explorer:
         after = state._replace(machines=machines, flight=flight, timers=timers, ground=ground)
         return after, (site, input, effects)
 
-    def successors(self, state: State) -> Iterator[tuple[State, Told]]:
+    def arrivals(self, state: State) -> Iterator[Next]:
+        """Messages that arrive, overtake or are lost."""
+        world = self.world
+        for place, (pair, messages) in enumerate(state.flight):
+            sender, to = pair
+            for at, message in enumerate(messages):
+                if at and state.overtaken >= world.overtake:
+                    break
+                rest = ((pair, messages[:at] + messages[at + 1 :]),) if len(messages) > 1 else ()
+                without = state._replace(flight=(*state.flight[:place], *rest, *state.flight[place + 1 :]))
+                if at:
+                    without = without._replace(overtaken=state.overtaken + 1)
+                elif state.lost < world.lose:
+                    yield without._replace(lost=state.lost + 1), (to, Lost(sender, message), ()), False
+                yield *self.told(without, to, Received(sender, message)), not at
+
+    def successors(self, state: State) -> Iterator[Next]:
         """Every state one step away."""
         world = self.world
-        busy = False
-        for at, (pair, messages) in enumerate(state.flight):
-            busy = True
-            rest = ((pair, messages[1:]),) if len(messages) > 1 else ()
-            without = state._replace(flight=(*state.flight[:at], *rest, *state.flight[at + 1 :]))
-            yield self.told(without, pair[1], Received(pair[0], messages[0]))
-            if state.lost < world.lose:
-                yield without._replace(lost=state.lost + 1), (pair[1], Lost(pair[0], messages[0]), ())
+        busy = bool(state.flight)
+        yield from self.arrivals(state)
         for choice in state.ground.choices():
             busy |= choice.due
-            yield self.told(state._replace(ground=choice.after), choice.site, choice.fact)
+            yield *self.told(state._replace(ground=choice.after), choice.site, choice.fact), choice.due
         for which, script in enumerate(world.scripts):
             done = state.scripts[which]
             if done < len(script):
                 scripts = (*state.scripts[:which], done + 1, *state.scripts[which + 1 :])
-                yield self.told(state._replace(scripts=scripts), *script[done])
+                yield *self.told(state._replace(scripts=scripts), *script[done]), True
         if not busy or state.early < world.early:
             early = state.early + busy
             for timer in state.timers:
                 others = tuple(one for one in state.timers if one != timer)
-                yield self.told(state._replace(timers=others, early=early), timer[0], TimerFired(timer[1]))
+                after, told = self.told(state._replace(timers=others, early=early), timer[0], TimerFired(timer[1]))
+                yield after, told, not busy
         if state.crashed < world.crash and world.reborn:
             for site in world.mortal:
-                yield self.crashed(state, site), (site, Crashed(), ())
+                yield self.crashed(state, site), (site, Crashed(), ()), False
 
     def crashed(self, state: State, site: str) -> State:
         """The state after a machine crashed and came back with what it had remembered."""
@@ -175,9 +188,9 @@ class _Explorer:
                 told.append(step[1])
             told.reverse()
             story = tuple(line(time, *one) for time, one in enumerate(told, 1))
-            return Result(world.name, len(order), len(targets), (Violation(world.name, claim, story),))
+            return Result(world.name, len(order), steps_count, (Violation(world.name, claim, story),))
 
-        at = 0
+        at = steps_count = 0
         while at < len(order):
             state = order[at]
             view = View(state, all(n == len(s) for n, s in zip(state.scripts, world.scripts, strict=True)), self.thaw)
@@ -188,7 +201,7 @@ class _Explorer:
             steps = self.successors(state)
             while True:
                 try:
-                    after, told = next(steps)
+                    after, told, sound = next(steps)
                 except StopIteration:
                     break
                 except (IllegalStep, AssertionError) as error:
@@ -198,15 +211,17 @@ class _Explorer:
                     known = ids[after] = len(order)
                     order.append(after)
                     how.append((at, told))
-                sources.append(at)
-                targets.append(known)
+                steps_count += 1
+                if sound:
+                    sources.append(at)
+                    targets.append(known)
             at += 1
             if len(order) > world.states_max:
                 return broken(f"{BOUNDED}: it has more than {world.states_max} states", at - 1)
         lonely = _cannot_reach(quiet, sources, targets)
         if lonely is not None:
             return broken(ENDS, lonely)
-        return Result(world.name, len(order), len(targets), ())
+        return Result(world.name, len(order), steps_count, ())
 
 
 def _pair(item: tuple[tuple[str, str], Any]) -> tuple[str, str]:

@@ -51,6 +51,7 @@ class State(NamedTuple):
     lost: int
     crashed: int
     early: int
+    overtaken: int
 
 
 class View:
@@ -81,7 +82,7 @@ class World(NamedTuple):
     invariants: Mapping[str, Claim]
     """What holds in every state, by the sentence that says so."""
     quiet: Claim
-    """The end that must stay within reach of every state."""
+    """The end that must stay within reach of every state, without the help of faults or of facts that are not due."""
     reborn: Callable[[str, Any], Machine] | None = None
     """A machine after its crash, from what the ground remembers; its scripts are then told to it from the start."""
     mortal: tuple[str, ...] = ()
@@ -89,4 +90,6 @@ class World(NamedTuple):
     crash: int = 0
     early: int = 0
     """How many timers may fire while messages or facts are still under way; all others wait until nothing else can."""
+    overtake: int = 0
+    """How many messages may arrive before others that were sent earlier between the same two."""
     states_max: int = 2_000_000

@@ -31,6 +31,7 @@ LAUNCHING, ALIVE, HALTING, REFUSED, ORPHAN = "launching", "alive", "halting", "r
 
 UNFENCED = "a fragment is launched only behind its own fence"
 AGAIN = "no epoch is launched twice"
+FENCED = "a site launches nothing that it has fenced itself"
 CROWDED = "a site has at most one launch of a fragment alive"
 
 Live = tuple[str, str, int, str]
@@ -46,6 +47,7 @@ class Hosts(msgspec.Struct, frozen=True):
     launched: tuple[tuple[str, int], ...] = ()
     drained: tuple[str, ...] = ()
     disks: tuple[tuple[str, str, int], ...] = ()
+    own_fences: tuple[tuple[str, str, int], ...] = ()
     fault: str = ""
 
     def fence(self, fragment: str) -> int:
@@ -61,12 +63,13 @@ class Hosts(msgspec.Struct, frozen=True):
         """The ground after an effect."""
         match effect:
             case Remember(fragment, epoch):
-                rest = (one for one in self.disks if one[:2] != (site, fragment))
-                return self.but(disks=tuple(sorted((*rest, (site, fragment, epoch)))))
-            case Fence(fragment, epoch) if epoch > self.fence(fragment):
-                fences = tuple(sorted({**dict(self.fences), fragment: epoch}.items()))
-                gone = [one for one in self.lives if one[3] == ORPHAN and one[1] == fragment and one[2] < epoch]
-                return self.but(fences=fences, lives=tuple(one for one in self.lives if one not in gone))
+                return self.but(disks=_raised(self.disks, site, fragment, epoch))
+            case Fence(fragment, epoch):
+                fences = tuple(sorted({**dict(self.fences), fragment: max(epoch, self.fence(fragment))}.items()))
+                own = _raised(self.own_fences, site, fragment, epoch)
+                ended = [one for one in self.lives if one[3] == ORPHAN and one[1] == fragment and one[2] < epoch]
+                lives = tuple(one for one in self.lives if one not in ended)
+                return self.but(fences=fences, own_fences=own, lives=lives)
             case Launch(fragment, epoch):
                 return self.launch(site, fragment, epoch)
             case Halt(fragment, epoch):
@@ -81,6 +84,8 @@ class Hosts(msgspec.Struct, frozen=True):
             fault = AGAIN
         elif epoch > self.fence(fragment):
             fault = UNFENCED
+        elif any(one[:2] == (site, fragment) and one[2] > epoch for one in self.own_fences):
+            fault = FENCED
         elif any(one[:2] == (site, fragment) and one[3] != ORPHAN for one in self.lives):
             fault = CROWDED
         live = (site, fragment, epoch, REFUSED if refused else LAUNCHING)
@@ -104,7 +109,8 @@ class Hosts(msgspec.Struct, frozen=True):
                 case "halting":
                     yield Choice(site, Halted(fragment, epoch), gone)
                 case "alive" if fenced:
-                    yield Choice(site, Died(fragment, epoch, "fenced"), gone)
+                    # A launch meets the fence when it next commits; one without records may never do so.
+                    yield Choice(site, Died(fragment, epoch, "fenced"), gone, due=False)
                 case "alive" if self.may_drain:
                     drained = gone.but(drained=tuple(sorted({*self.drained, fragment})))
                     yield Choice(site, Drained(fragment, epoch), drained, due=False)
@@ -132,6 +138,14 @@ class Hosts(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **changes)
 
 
+def _raised(
+    held: tuple[tuple[str, str, int], ...], site: str, fragment: str, epoch: int
+) -> tuple[tuple[str, str, int], ...]:
+    before = max((one[2] for one in held if one[:2] == (site, fragment)), default=0)
+    rest = (one for one in held if one[:2] != (site, fragment))
+    return tuple(sorted((*rest, (site, fragment, max(before, epoch)))))
+
+
 def one_writer(view: View) -> bool:
     """Of each fragment at most one launch can write, and none that is newer was left behind."""
     return all(len(view.ground.writers(fragment)) <= 1 for fragment, _ in view.ground.fences)
@@ -154,6 +168,8 @@ def quiet(view: View) -> bool:
     ground = view.ground
     if view.flight or any(choice.due for choice in ground.choices()):
         return False
+    if any(site != "conductor" for site, _ in view.timers):
+        return False
     for fragment, row in view.machine("conductor").rows.items():
         writers = ground.writers(fragment)
         runs = row.state == "running" and writers == [(row.want, fragment, row.epoch, ALIVE)]
@@ -168,6 +184,7 @@ INVARIANTS = {
     "of a fragment at most one launch can write": one_writer,
     UNFENCED: lambda view: view.ground.fault != UNFENCED,
     AGAIN: lambda view: view.ground.fault != AGAIN,
+    FENCED: lambda view: view.ground.fault != FENCED,
     CROWDED: lambda view: view.ground.fault != CROWDED,
     "only what drained is called done": done_is_true,
 }
@@ -236,5 +253,6 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         world("the conductor crashes", (start, go), mortal=both, crash=1 + more, lose=1, **machines),
         world("inputs end", (start, go), may_drain=True, lose=1, crash=1, deaths=more, **machines),
         world("a silent site", (start, go), tries=1, lose=3 + more, early=1, **machines),
+        world("messages overtake one another", (start, stop), overtake=1, early=2, lose=more, **machines),
         world("a fragment that keeps dying", (start, stop), sites=("a",), deaths=3, restarts=1, lose=1, **machines),
     )
