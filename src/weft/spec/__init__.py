@@ -6,8 +6,9 @@ from weft.spec.keys import AVAILABLE_POLICIES, schema
 from weft.spec.lineage import passes_through
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
+from weft.spec.streams import columns
 
 __all__ = [
-    "AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "as_plain", "changes_count", "check", "ddl", "is_stateful",
+    "AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "as_plain", "changes_count", "check", "columns", "ddl", "is_stateful",
     "keys_of", "load", "passes_through", "schema", "validate", "window_column_of",
 ]

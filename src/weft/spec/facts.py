@@ -5,7 +5,18 @@ from __future__ import annotations
 from sqlglot import exp
 
 from weft.model import Operator
-from weft.spec.sql import SqlError, aggregates, call_name, group_keys, is_window_call, local, parsed, selects, spark_name, unwrapped
+from weft.spec.sql import (
+    SqlError,
+    aggregates,
+    call_name,
+    group_keys,
+    is_window_call,
+    local,
+    parsed,
+    selects,
+    spark_name,
+    unwrapped,
+)
 
 _MULTIPLIERS = (exp.UDTF, exp.Explode, exp.Inline, exp.Stack)
 
@@ -70,6 +81,8 @@ def _is_union_all(node: exp.SetOperation) -> bool:
 
 def _keeps(select: exp.Select) -> bool:
     if select.args.get("distinct") or aggregates(select) or stream_joins(select):
+        return True
+    if any(isinstance(node, exp.Window) for node in local(select)):
         return True
     # A stream asked from within WHERE or SELECT is a join in other words.
     inner = [node for node in local(select) if isinstance(node, exp.Query) and _touches(node)]

@@ -1,6 +1,153 @@
-"""Does it make sense? (thin)"""
+"""Does it make sense? Names, references, streams, and what each part asks of the others."""
+
 from __future__ import annotations
-from weft.model import Deployment
-from weft.spec.problems import Problems
-def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[str]) -> None:
-    """x"""
+
+from collections.abc import Iterable, Sequence
+
+from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, RateAt, RestartAt, Source, Walk
+from weft.spec.ddl import is_timestamp
+from weft.spec.flow import check_queries
+from weft.spec.paths import check_paths
+from weft.spec.problems import Problems, did_you_mean, listed, unknown
+
+
+def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[str] = frozenset()) -> None:
+    """Reports everything that is well written but makes no sense; `blocks` are paths of block texts."""
+    _check_names(deployment, problems)
+    _check_sites(deployment, problems)
+    for index, source in enumerate(deployment.sources):
+        _check_source(source, f"sources[{index}]", deployment, problems)
+    check_queries(deployment, problems, blocks)
+    check_paths(deployment, problems)
+    _check_control(deployment, problems)
+    for index, happening in enumerate(deployment.scenario):
+        _check_happening(happening, f"scenario[{index}]", deployment, problems)
+
+
+def check_site(name: str | None, field: str, deployment: Deployment, problems: Problems) -> None:
+    """Reports a site that is not there, unless there are none to choose from."""
+    names = [site.name for site in deployment.sites]
+    if name is not None and names and name not in names:
+        problems.error(field, unknown("site", name, names))
+
+
+def _check_names(deployment: Deployment, problems: Problems) -> None:
+    _unique([site.name for site in deployment.sites], "sites", problems)
+    _unique([source.name for source in deployment.sources], "sources", problems)
+    _unique([query.name for query in deployment.queries], "queries", problems)
+    sources = {source.name.lower(): source.name for source in deployment.sources}
+    for at, query in enumerate(deployment.queries):
+        _unique([operator.name for operator in query.operators], f"queries[{at}].operators", problems)
+        for index, operator in enumerate(query.operators):
+            hidden = sources.get(operator.name.lower())
+            if hidden is not None and operator.name:
+                says = f"`{operator.name}` is also the source `{hidden}`; rename the operator, so that one name is one stream"
+                problems.error(f"queries[{at}].operators[{index}].name", says)
+
+
+def _unique(names: Sequence[str], path: str, problems: Problems) -> None:
+    """Reports a name that stands twice; case does not tell names apart, as in Spark."""
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        before = first.setdefault(name.lower(), index)
+        if before != index and name:
+            line = problems.line(f"{path}[{before}].name")
+            where = f"{path}[{before}]" + (f" (line {line})" if line is not None else "")
+            as_written = "" if names[before] == name else f" as `{names[before]}`, and case does not tell names apart"
+            problems.error(f"{path}[{index}].name", f"`{name}` is taken by {where}{as_written}; rename one")
+
+
+def _check_sites(deployment: Deployment, problems: Problems) -> None:
+    parents = {site.name: site.parent for site in deployment.sites}
+    reported: set[str] = set()
+    for index, site in enumerate(deployment.sites):
+        check_site(site.parent, f"sites[{index}].parent", deployment, problems)
+        walked = [site.name]
+        above = site.parent
+        while above is not None and above in parents and above not in walked:
+            walked.append(above)
+            above = parents[above]
+        if above == site.name and site.name not in reported:
+            reported |= set(walked)
+            round_ = " -> ".join([*walked, site.name])
+            problems.error(f"sites[{index}].parent", f"the parents go round: {round_}; one of them must have none")
+    seen: dict[tuple[str, str], int] = {}
+    for index, link in enumerate(deployment.links):
+        path = f"links[{index}]"
+        check_site(link.from_, f"{path}.from", deployment, problems)
+        check_site(link.to, f"{path}.to", deployment, problems)
+        if link.from_ == link.to and link.from_:
+            problems.error(f"{path}.to", f"the link leads from `{link.to}` to itself; leave it out, or name another site")
+            continue
+        ways = [(link.from_, link.to)] if link.oneway else [(link.from_, link.to), (link.to, link.from_)]
+        taken = next((seen[way] for way in ways if way in seen), None)
+        if taken is not None:
+            says = f"`{link.from_}` and `{link.to}` are already linked by links[{taken}]; keep one, or make each `oneway`"
+            problems.error(path, says)
+        seen |= dict.fromkeys(ways, index)
+
+
+def _check_source(source: Source, path: str, deployment: Deployment, problems: Problems) -> None:
+    check_site(source.site, f"{path}.site", deployment, problems)
+    if "-" in source.name:
+        problems.warn(f"{path}.name", f"SQL must write a name with `-` in backticks: `{source.name}`")
+    if source.event_time is not None and source.schema:
+        names = [column.name for column in source.schema]
+        found = next((one for one in source.schema if one.name.lower() == source.event_time.lower()), None)
+        if found is None:
+            says = f"the schema has no column `{source.event_time}`; it has: {listed(names)}"
+            problems.error(f"{path}.event_time", says + did_you_mean(source.event_time, names))
+        elif not is_timestamp(found.type):
+            problems.error(f"{path}.event_time", f"`{found.name}` is {found.type}; event time must be a TIMESTAMP column")
+    if source.format == "rate":
+        if source.arrivals is None:
+            says = "is missing: a rate source needs it, as {kind: poisson, rate_per_s: 100}"
+            problems.error(f"{path}.arrivals", says)
+        if source.bad_records != "fail":
+            problems.error(f"{path}.bad_records", "a rate source has no bad records; leave it out")
+        if source.options:
+            problems.error(f"{path}.options", "a rate source is read by no reader; leave them out")
+    walk = source.arrivals
+    if isinstance(walk, Walk):
+        most = walk.rate_per_s_max if walk.rate_per_s_max is not None else walk.rate_per_s
+        if not walk.rate_per_s_min <= walk.rate_per_s <= most:
+            says = f"must hold rate_per_s_min <= rate_per_s <= rate_per_s_max, found {walk.rate_per_s_min:g}, "
+            problems.error(f"{path}.arrivals", f"{says}{walk.rate_per_s:g}, {most:g}")
+
+
+def _check_control(deployment: Deployment, problems: Problems) -> None:
+    control = deployment.control
+    for name, part in (("balance", control.balance), ("scale", control.scale)):
+        if part is not None and not part.low < part.target < part.high:
+            says = f"must hold low < target < high, found {part.low:g}, {part.target:g}, {part.high:g}"
+            problems.error(f"control.{name}", says)
+    for name, value in (("balance", control.balance), ("scale", control.scale), ("order", control.order)):
+        if value is not None:
+            problems.warn(f"control.{name}", "nothing acts on it yet")
+
+
+def _check_happening(happening: object, path: str, deployment: Deployment, problems: Problems) -> None:
+    match happening:
+        case MoveAt(move=target, to=site):
+            targets = [f"{query.name}.{operator.name}" for query in deployment.queries for operator in query.operators]
+            _check_known("operator", [target], targets, f"{path}.move", problems)
+            check_site(site, f"{path}.to", deployment, problems)
+        case RateAt(rate=rates):
+            for name in rates:
+                names = [source.name for source in deployment.sources]
+                _check_known("source", [name], names, f"{path}.rate.{name}", problems)
+        case CrashAt(crash=site):
+            check_site(site, f"{path}.crash", deployment, problems)
+        case RestartAt(restart=site):
+            check_site(site, f"{path}.restart", deployment, problems)
+        case PartitionAt(partition=pair):
+            for index, site in enumerate(pair):
+                check_site(site, f"{path}.partition[{index}]", deployment, problems)
+            if len(pair) == 2 and pair[0] == pair[1]:
+                problems.error(f"{path}.partition", f"must be two different sites, found `{pair[0]}` twice")
+
+
+def _check_known(kind: str, names: Iterable[str], known: Sequence[str], field: str, problems: Problems) -> None:
+    for name in names:
+        if known and name not in known:
+            problems.error(field, unknown(kind, name, known))

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.tokens import TokenType
 
 from weft.spec.problems import brief
 
@@ -39,7 +40,7 @@ def parsed(sql: str) -> exp.Query:
     logger = logging.getLogger("sqlglot")
     before, logger.disabled = logger.disabled, True
     try:
-        trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if not isinstance(tree, (exp.Semicolon, type(None)))]
+        trees = [tree for tree in _trees(sql) if tree is not None and not isinstance(tree, exp.Semicolon)]
     except ParseError as error:
         raise _parse_error(error) from None
     except TokenError:
@@ -58,6 +59,17 @@ def parsed(sql: str) -> exp.Query:
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Values):
         raise SqlError(f"must be one SELECT (WITH and UNION ALL are fine), found `{brief(sql)}`")
     return tree
+
+
+def _trees(sql: str) -> list[exp.Expr | None]:
+    dialect = Dialect.get_or_raise("spark")
+    tokens = dialect.tokenize(sql)
+    for index, token in enumerate(tokens):
+        # sqlglot takes `window` right after GROUP BY for the clause WINDOW w AS (...); in Spark it is a function.
+        clause = index + 2 < len(tokens) and tokens[index + 2].token_type == TokenType.ALIAS
+        if token.token_type == TokenType.WINDOW and not clause:
+            token.token_type = TokenType.VAR
+    return list(dialect.parser().parse(tokens, sql))
 
 
 def _parse_error(error: ParseError) -> SqlError:

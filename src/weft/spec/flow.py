@@ -1,0 +1,197 @@
+"""Do the streams of a query lead from sources to a sink, and does each operator fit what it reads?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weft.model import Deployment, Operator, Query, Sink
+from weft.spec.calls import call_problem
+from weft.spec.modes import check_append, check_statement, check_update, check_watermarks
+from weft.spec.problems import Problems, did_you_mean, listed, unknown
+from weft.spec.sql import SqlError, parsed
+from weft.spec.streams import Columns, in_order, output_of
+
+
+def check_queries(deployment: Deployment, problems: Problems, blocks: frozenset[str]) -> None:
+    """Reports what is wrong within each query."""
+    read: set[str] = set()
+    for at, query in enumerate(deployment.queries):
+        path = f"queries[{at}]"
+        cyclic = _check_graph(deployment, query, path, problems)
+        known: dict[str, Columns] = {}
+        for operator, inputs in in_order(deployment, query):
+            index = next(place for place, one in enumerate(query.operators) if one is operator)
+            where = f"{path}.operators[{index}]"
+            inputs = inputs if operator.name not in cyclic else dict.fromkeys(inputs)
+            known[operator.name] = _check_operator(deployment, query, operator, inputs, where, problems, blocks)
+        _check_sinks(deployment, query, known, path, problems)
+        read |= {name for operator in query.operators for name in operator.from_}
+    for index, source in enumerate(deployment.sources):
+        if source.name and source.name not in read and deployment.queries:
+            problems.warn(f"sources[{index}]", f"no query reads `{source.name}`")
+
+
+def _check_graph(deployment: Deployment, query: Query, path: str, problems: Problems) -> set[str]:
+    """Reports unknown streams, cycles and ways that end nowhere; gives the operators that are in a cycle."""
+    operators = {operator.name: operator for operator in query.operators}
+    streams = [*(source.name for source in deployment.sources), *operators]
+    for index, operator in enumerate(query.operators):
+        for place, name in enumerate(operator.from_):
+            listed_ = len(operator.from_) > 1 or f"{path}.operators[{index}].from[0]" in problems.lines
+            field = f"{path}.operators[{index}].from" + (f"[{place}]" if listed_ else "")
+            if name not in streams:
+                others = [one for one in streams if one != operator.name]
+                problems.error(field, unknown("source or operator of this query", name, others))
+            elif name in operator.from_[:place]:
+                problems.error(field, f"`{name}` stands twice in `from`; keep one (SQL may still join it to itself)")
+    cyclic = _check_cycles(query, operators, path, problems)
+    reached = _reaching([sink.from_ for sink in query.sinks], operators)
+    for index, operator in enumerate(query.operators):
+        sinks_known = any(sink.from_ in operators for sink in query.sinks)
+        if operator.name not in reached and operator.name not in cyclic and sinks_known:
+            says = f"`{operator.name}` has no way to the sink; let an operator or a sink read it, or leave it out"
+            problems.error(f"{path}.operators[{index}].name", says)
+    return cyclic
+
+
+def _check_cycles(query: Query, operators: Mapping[str, Operator], path: str, problems: Problems) -> set[str]:
+    done: set[str] = set()
+    cyclic: set[str] = set()
+    for index, start in enumerate(query.operators):
+        # Each way upstream is followed with its own trail, so that the cycle can be named.
+        todo: list[tuple[str, tuple[str, ...]]] = [(start.name, ())]
+        while todo:
+            name, trail = todo.pop()
+            if name in trail:
+                cycle = trail[trail.index(name):]
+                if not cyclic & set(cycle):
+                    round_ = " -> ".join([*reversed(cycle), cycle[-1]])
+                    says = f"the operators go round: {round_}; an operator cannot read what comes of its own records"
+                    at = next(place for place, one in enumerate(query.operators) if one.name in cycle)
+                    problems.error(f"{path}.operators[{at}].from", says)
+                cyclic |= set(cycle)
+            elif name in operators and name not in done:
+                todo += [(above, (*trail, name)) for above in operators[name].from_]
+        done.add(query.operators[index].name)
+    return cyclic
+
+
+def _reaching(names: list[str], operators: Mapping[str, Operator]) -> set[str]:
+    reached: set[str] = set()
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name in operators and name not in reached:
+            reached.add(name)
+            todo += operators[name].from_
+    return reached
+
+
+def _check_operator(
+    deployment: Deployment, query: Query, operator: Operator, inputs: Mapping[str, Columns], path: str,
+    problems: Problems, blocks: frozenset[str],
+) -> Columns:
+    """Checks one operator over its inputs' columns, and gives its own."""
+    from weft.spec.meaning import check_site
+
+    check_site(operator.site, f"{path}.site", deployment, problems)
+    if operator.order is not None:
+        problems.warn(f"{path}.order", "nothing acts on it yet")
+    if operator.window is not None and (operator.window.records is None) == (operator.window.seconds is None):
+        problems.error(f"{path}.window", "must be {records: 5} or {seconds: 10}, one of them")
+    if (operator.sql is None) == (operator.call is None):
+        says = "has both `sql` and `call`; keep one" if operator.sql else "has neither `sql` nor `call`; give one"
+        problems.error(path, says)
+        return None
+    marked = check_watermarks(deployment, query, operator, inputs, path, problems)
+    if operator.call is not None:
+        found = call_problem(operator, deployment.folder)
+        if found is not None:
+            problems.error(f"{path}.{found[0]}", found[1])
+        return operator.schema
+    _check_unsuited(operator, path, problems)
+    columns = _check_sql(operator, inputs, path, problems, blocks)
+    try:
+        tree = parsed(operator.sql or "")
+        check_statement(tree, path, problems)
+        if not any(sink.from_ == operator.name and sink.mode == "update" for sink in query.sinks):
+            check_append(tree, operator, inputs, marked, path, problems)
+    except (SqlError, RecursionError):
+        # Already reported with the statement itself.
+        return None
+    return columns
+
+
+def _check_unsuited(operator: Operator, path: str, problems: Problems) -> None:
+    if operator.args:
+        problems.error(f"{path}.args", "belong to a `call`; SQL takes none")
+    if operator.stateful is not None:
+        problems.error(f"{path}.stateful", "belongs to a `call`; of SQL it is known")
+
+
+def _check_sql(
+    operator: Operator, inputs: Mapping[str, Columns], path: str, problems: Problems, blocks: frozenset[str]
+) -> Columns:
+    field = f"{path}.sql"
+
+    def line(within: int) -> int | None:
+        start = problems.line(field)
+        return start + within if start is not None and field in blocks else start
+
+    try:
+        parsed(operator.sql or "")
+    except SqlError as error:
+        problems.error(field, str(error), line(error.line))
+        return None
+    columns, found = output_of(operator, inputs)
+    if found is None:
+        problems.error(field, "is nested too deep to be read; split it into several operators")
+        return None
+    for message, at in found.problems:
+        problems.error(field, message, line(at))
+    unread = [name for name in operator.from_ if name.lower() not in found.used]
+    if unread and not found.problems:
+        problems.error(field, f"never reads its input {listed(unread)}; read it, or take it out of `from`")
+    for text in found.unnamed:
+        problems.warn(field, f"`{text}` has no name of its own; add `AS name`, so that others can ask for it")
+    return columns
+
+
+def _check_sinks(
+    deployment: Deployment, query: Query, known: Mapping[str, Columns], path: str, problems: Problems
+) -> None:
+    from weft.spec.meaning import check_site
+
+    operators = {operator.name: operator for operator in query.operators}
+    for index, sink in enumerate(query.sinks):
+        field = f"{path}.sink" + (f"[{index}]" if len(query.sinks) > 1 else "")
+        check_site(sink.site, f"{field}.site", deployment, problems)
+        if sink.from_ not in operators:
+            if any(source.name == sink.from_ for source in deployment.sources):
+                says = f"`{sink.from_}` is a source; put an operator between, as SELECT * FROM {sink.from_}"
+            else:
+                says = unknown("operator of this query", sink.from_, operators)
+            problems.error(f"{field}.from", says)
+            continue
+        _check_mode(query, sink, operators[sink.from_], field, problems)
+        columns = known.get(sink.from_)
+        names = [column.name for column in columns or ()]
+        for place, key in enumerate(sink.key):
+            if columns is not None and key.lower() not in (name.lower() for name in names):
+                says = f"`{sink.from_}` has no column `{key}`; it has: {listed(names)}{did_you_mean(key, names)}"
+                problems.error(f"{field}.key" + (f"[{place}]" if len(sink.key) > 1 else ""), says)
+
+
+def _check_mode(query: Query, sink: Sink, operator: Operator, field: str, problems: Problems) -> None:
+    if sink.mode == "append":
+        if sink.key:
+            problems.error(f"{field}.key", "belongs to `mode: update`; append keeps every record")
+        return
+    readers = query.consumers(operator.name)
+    if readers:
+        says = f"`{operator.name}` in update mode may feed only a sink, but `{readers[0].name}` reads it; use `mode: append`"
+        problems.error(f"{field}.mode", says)
+    if any(other.from_ == operator.name and other.mode == "append" for other in query.sinks):
+        says = f"`{operator.name}` also feeds a sink in append mode; give all its sinks one mode"
+        problems.error(f"{field}.mode", says)
+    check_update(operator, sink.key, f"{field}.mode", problems)

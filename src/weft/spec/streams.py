@@ -1,0 +1,141 @@
+"""Which columns does every stream have? From sources along the operators, types where they are sure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.schema import MappingSchema
+
+from weft.model import Column, Deployment, Operator, Query
+from weft.spec.ddl import WINDOW_TYPE, is_timestamp, is_window
+from weft.spec.facts import window_column_of
+from weft.spec.lineage import passes_through
+from weft.spec.resolve import Found, resolve
+from weft.spec.sql import SqlError, call_name, implicit_windows, is_window_call, parsed, selects
+
+Columns = tuple[Column, ...] | None
+
+
+def columns(deployment: Deployment) -> dict[str, Columns]:
+    """The output columns of every stream (`source`, or `query.operator`), None where they are not known."""
+    out: dict[str, Columns] = {source.name: source.schema for source in deployment.sources}
+    for query in deployment.queries:
+        for operator, inputs in in_order(deployment, query):
+            out[f"{query.name}.{operator.name}"] = output_of(operator, inputs)[0]
+    return out
+
+
+def in_order(deployment: Deployment, query: Query) -> Iterator[tuple[Operator, dict[str, Columns]]]:
+    """A query's operators, each after those it reads, with its inputs' columns; those in a cycle come last."""
+    known: dict[str, Columns] = {source.name: source.schema or None for source in deployment.sources}
+    waiting = list(query.operators)
+    names = {operator.name for operator in query.operators}
+    while waiting:
+        ready = [one for one in waiting if not any(name in names and name not in known for name in one.from_)]
+        for operator in ready or waiting:
+            inputs = {name: known.get(name) for name in operator.from_}
+            known[operator.name] = output_of(operator, inputs)[0]
+            yield operator, inputs
+        waiting = [one for one in waiting if one not in ready] if ready else []
+
+
+def output_of(operator: Operator, inputs: Mapping[str, Columns]) -> tuple[Columns, Found | None]:
+    """An operator's output columns, and what its SQL asks for; None where there is no SQL to follow."""
+    if operator.sql is None:
+        return operator.schema, None
+    try:
+        tree = parsed(operator.sql)
+    except SqlError:
+        return operator.schema, None
+    names = {name: None if cols is None else tuple(col.name for col in cols) for name, cols in inputs.items()}
+    try:
+        found = resolve(tree, names)
+    except RecursionError:
+        return operator.schema, None
+    if operator.schema is not None:
+        return operator.schema, found
+    if found.names is None or found.problems:
+        return None, found
+    types = _types(tree, found.names, inputs)
+    return tuple(Column(name, types.get(name.lower())) for name in found.names), found
+
+
+def event_time_of(
+    deployment: Deployment, query: Query, name: str, known: Mapping[str, Columns], depth: int = 0
+) -> str | None:
+    """The event time of a stream where none is named: a window's column, or a source's, handed on unchanged."""
+    source = next((one for one in deployment.sources if one.name == name), None)
+    if source is not None:
+        return source.event_time
+    operator = next((one for one in query.operators if one.name == name), None)
+    if operator is None or not operator.from_ or depth > len(query.operators):
+        return None
+    window = window_column_of(operator)
+    if window is not None:
+        return window
+    above = event_time_of(deployment, query, operator.from_[0], known, depth + 1)
+    if above is None:
+        return None
+    if operator.sql is None:
+        declared = {column.name.lower(): column.type for column in operator.schema or ()}
+        type_ = declared.get(above.lower())
+        return above if is_timestamp(type_) or is_window(type_) else None
+    names = {one: None if cols is None else tuple(c.name for c in cols) for one, cols in known.items()}
+    return above if passes_through(operator, operator.from_[0], above, names) else None
+
+
+def _types(tree: exp.Expr, names: tuple[str, ...], inputs: Mapping[str, Columns]) -> dict[str, str]:
+    """Types by lower-case column name, without those that are not sure."""
+    tables = {
+        name: {column.name: column.type or "UNKNOWN" for column in cols} for name, cols in inputs.items() if cols
+    }
+    try:
+        schema = MappingSchema(tables, dialect="spark")
+        typed = qualify(
+            _with_window_types(tree), schema=schema, dialect="spark", validate_qualify_columns=False,
+            quote_identifiers=False, isolate_tables=False,
+        )
+        typed = annotate_types(typed, schema=schema, dialect="spark")
+        given = [(one, one.type.sql("spark") if one.type is not None else "") for one in typed.selects]
+    except Exception:
+        # Types are a courtesy: whatever sqlglot stumbles over, the columns' names still hold.
+        return {}
+    if len(given) != len(names):
+        return {}
+    return {name.lower(): type_ for name, (one, type_) in zip(names, given, strict=True) if _is_sure(one, type_)}
+
+
+def _is_sure(projection: exp.Expr, type_: str) -> bool:
+    if not type_ or "UNKNOWN" in type_ or type_.startswith("NULL") or "INTERVAL" in type_:
+        return False
+    shown = projection.unalias()
+    if isinstance(shown, (exp.Column, exp.Cast)):
+        return True
+    # Spark widens decimals as it computes, and many functions give another integer than sqlglot says.
+    sums = (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Literal, exp.Binary)
+    return "DECIMAL" not in type_ and ("INT" not in type_ or isinstance(shown, sums))
+
+
+def _with_window_types(tree: exp.Expr) -> exp.Expr:
+    """A copy in which the windows have the type that sqlglot does not know."""
+    tree = tree.copy()
+    for select in selects(tree):
+        made = implicit_windows(select)
+        for column in list(select.find_all(exp.Column)):
+            if column.name.lower() in made and not column.table and column.parent_select is select:
+                column.replace(_typed(WINDOW_TYPE))
+            elif column.table.lower() in made and column.name.lower() in ("start", "end"):
+                named = isinstance(column.parent, exp.Select)
+                typed = _typed("TIMESTAMP")
+                column.replace(exp.alias_(typed, column.name) if named else typed)
+    for call in list(tree.find_all(exp.Anonymous)):
+        if is_window_call(call) or call_name(call) == "window_time":
+            call.replace(_typed(WINDOW_TYPE if is_window_call(call) else "TIMESTAMP"))
+    return tree
+
+
+def _typed(type_: str) -> exp.Expr:
+    return exp.cast(exp.null(), exp.DataType.build(type_, dialect="spark"))
