@@ -9,6 +9,6 @@ from weft.spec.reading import as_plain, check, load, validate
 from weft.spec.streams import columns
 
 __all__ = [
-    "AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "as_plain", "changes_count", "check", "columns", "ddl", "is_stateful",
-    "keys_of", "load", "passes_through", "schema", "validate", "window_column_of",
+    "AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "as_plain", "changes_count", "check", "columns", "ddl",
+    "is_stateful", "keys_of", "load", "passes_through", "schema", "validate", "window_column_of",
 ]

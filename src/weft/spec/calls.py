@@ -104,7 +104,8 @@ def _mismatch(operator: Operator, function: ast.FunctionDef) -> tuple[str, str] 
     positional = [one.arg for one in (*takes.posonlyargs, *takes.args)]
     count = len(operator.from_)
     if len(positional) < count and takes.vararg is None:
-        return "call", f"`{function.name}` takes {len(positional)} positional arguments, `from` gives {count} DataFrames"
+        says = f"`{function.name}` takes {len(positional)} positional arguments, `from` gives {count} DataFrames"
+        return "call", f"{says}; let it take one for each"
     frames, rest = positional[:count], positional[count:]
     with_default = positional[len(positional) - len(takes.defaults):] if takes.defaults else []
     only_names = [one.arg for one in takes.kwonlyargs]

@@ -101,7 +101,7 @@ def _changes(select: exp.Select) -> bool:
     if any(select.args.get(word) for word in words) or select.args.get("from_") is None or aggregates(select):
         return True
     return any(
-        isinstance(node, _MULTIPLIERS) or is_window_call(node) or "explode" in call_name(node) or call_name(node) == "inline"
+        isinstance(node, _MULTIPLIERS) or is_window_call(node) or "explode" in call_name(node)
         for node in local(select)
         if not isinstance(node, exp.Query)
     )

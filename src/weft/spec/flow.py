@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from weft.model import Deployment, Operator, Query, Sink
 from weft.spec.calls import call_problem
 from weft.spec.modes import check_append, check_statement, check_update, check_watermarks
+from weft.spec.names import check_site
 from weft.spec.problems import Problems, did_you_mean, listed, unknown
+from weft.spec.resolve import Found
 from weft.spec.sql import SqlError, parsed
+from weft.spec.step import Step
 from weft.spec.streams import Columns, in_order, output_of
 
 
@@ -22,8 +25,8 @@ def check_queries(deployment: Deployment, problems: Problems, blocks: frozenset[
         for operator, inputs in in_order(deployment, query):
             index = next(place for place, one in enumerate(query.operators) if one is operator)
             where = f"{path}.operators[{index}]"
-            inputs = inputs if operator.name not in cyclic else dict.fromkeys(inputs)
-            known[operator.name] = _check_operator(deployment, query, operator, inputs, where, problems, blocks)
+            sure = dict.fromkeys(inputs) if operator.name in cyclic else inputs
+            known[operator.name] = _check_operator(Step(deployment, query, operator, sure, where, problems, blocks))
         _check_sinks(deployment, query, known, path, problems)
         read |= {name for operator in query.operators for name in operator.from_}
     for index, source in enumerate(deployment.sources):
@@ -87,81 +90,66 @@ def _reaching(names: list[str], operators: Mapping[str, Operator]) -> set[str]:
     return reached
 
 
-def _check_operator(
-    deployment: Deployment, query: Query, operator: Operator, inputs: Mapping[str, Columns], path: str,
-    problems: Problems, blocks: frozenset[str],
-) -> Columns:
+def _check_operator(step: Step) -> Columns:
     """Checks one operator over its inputs' columns, and gives its own."""
-    from weft.spec.meaning import check_site
-
-    check_site(operator.site, f"{path}.site", deployment, problems)
+    operator = step.operator
+    check_site(operator.site, f"{step.path}.site", step.deployment, step.problems)
     if operator.order is not None:
-        problems.warn(f"{path}.order", "nothing acts on it yet")
+        step.warn("order", "nothing acts on it yet")
     if operator.window is not None and (operator.window.records is None) == (operator.window.seconds is None):
-        problems.error(f"{path}.window", "must be {records: 5} or {seconds: 10}, one of them")
+        step.error("window", "must be {records: 5} or {seconds: 10}, one of them")
     if (operator.sql is None) == (operator.call is None):
         says = "has both `sql` and `call`; keep one" if operator.sql else "has neither `sql` nor `call`; give one"
-        problems.error(path, says)
+        step.problems.error(step.path, says)
         return None
-    marked = check_watermarks(deployment, query, operator, inputs, path, problems)
+    if "-" in operator.name and step.query.consumers(operator.name):
+        step.warn("name", f"SQL must write a name with `-` in backticks: `{operator.name}`")
+    marked = check_watermarks(step)
     if operator.call is not None:
-        found = call_problem(operator, deployment.folder)
+        found = call_problem(operator, step.deployment.folder)
         if found is not None:
-            problems.error(f"{path}.{found[0]}", found[1])
+            step.error(*found)
         return operator.schema
-    _check_unsuited(operator, path, problems)
-    columns = _check_sql(operator, inputs, path, problems, blocks)
+    return _check_sql(step, marked)
+
+
+def _check_sql(step: Step, marked: dict[str, str]) -> Columns:
+    operator = step.operator
+    if operator.args:
+        step.error("args", "belong to a `call`; SQL takes none")
+    if operator.stateful is not None:
+        step.error("stateful", "belongs to a `call`; of SQL it is known")
     try:
         tree = parsed(operator.sql or "")
-        check_statement(tree, path, problems)
-        if not any(sink.from_ == operator.name and sink.mode == "update" for sink in query.sinks):
-            check_append(tree, operator, inputs, marked, path, problems)
-    except (SqlError, RecursionError):
-        # Already reported with the statement itself.
-        return None
-    return columns
-
-
-def _check_unsuited(operator: Operator, path: str, problems: Problems) -> None:
-    if operator.args:
-        problems.error(f"{path}.args", "belong to a `call`; SQL takes none")
-    if operator.stateful is not None:
-        problems.error(f"{path}.stateful", "belongs to a `call`; of SQL it is known")
-
-
-def _check_sql(
-    operator: Operator, inputs: Mapping[str, Columns], path: str, problems: Problems, blocks: frozenset[str]
-) -> Columns:
-    field = f"{path}.sql"
-
-    def line(within: int) -> int | None:
-        start = problems.line(field)
-        return start + within if start is not None and field in blocks else start
-
-    try:
-        parsed(operator.sql or "")
+        columns, found = output_of(operator, step.inputs)
+        if found is None:
+            raise RecursionError
+        _check_reads(step, found)
+        check_statement(step, tree)
+        if not any(sink.from_ == operator.name and sink.mode == "update" for sink in step.query.sinks):
+            check_append(step, tree, marked)
     except SqlError as error:
-        problems.error(field, str(error), line(error.line))
+        step.error("sql", str(error), error.line)
         return None
-    columns, found = output_of(operator, inputs)
-    if found is None:
-        problems.error(field, "is nested too deep to be read; split it into several operators")
+    except RecursionError:
+        step.error("sql", "is nested too deep to be read; split it into several operators")
         return None
-    for message, at in found.problems:
-        problems.error(field, message, line(at))
-    unread = [name for name in operator.from_ if name.lower() not in found.used]
-    if unread and not found.problems:
-        problems.error(field, f"never reads its input {listed(unread)}; read it, or take it out of `from`")
-    for text in found.unnamed:
-        problems.warn(field, f"`{text}` has no name of its own; add `AS name`, so that others can ask for it")
     return columns
+
+
+def _check_reads(step: Step, found: Found) -> None:
+    for message, line in found.problems:
+        step.error("sql", message, line)
+    unread = [name for name in step.operator.from_ if name.lower() not in found.used]
+    if unread and not found.problems:
+        step.error("sql", f"never reads its input {listed(unread)}; read it, or take it out of `from`")
+    for text in found.unnamed:
+        step.warn("sql", f"`{text}` has no name of its own; add `AS name`, so that others can ask for it")
 
 
 def _check_sinks(
     deployment: Deployment, query: Query, known: Mapping[str, Columns], path: str, problems: Problems
 ) -> None:
-    from weft.spec.meaning import check_site
-
     operators = {operator.name: operator for operator in query.operators}
     for index, sink in enumerate(query.sinks):
         field = f"{path}.sink" + (f"[{index}]" if len(query.sinks) > 1 else "")
@@ -189,8 +177,8 @@ def _check_mode(query: Query, sink: Sink, operator: Operator, field: str, proble
         return
     readers = query.consumers(operator.name)
     if readers:
-        says = f"`{operator.name}` in update mode may feed only a sink, but `{readers[0].name}` reads it; use `mode: append`"
-        problems.error(f"{field}.mode", says)
+        says = f"`{operator.name}` in update mode may feed only a sink, but `{readers[0].name}` reads it"
+        problems.error(f"{field}.mode", f"{says}; use `mode: append`")
     if any(other.from_ == operator.name and other.mode == "append" for other in query.sinks):
         says = f"`{operator.name}` also feeds a sink in append mode; give all its sinks one mode"
         problems.error(f"{field}.mode", says)

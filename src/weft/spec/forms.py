@@ -188,8 +188,8 @@ class ByKind:
             line = kind.line if kind is not None else problems.line(path)
             problems.error(join(path, "kind"), f"must be one of {listed(self.tables)}, {said}{hint}", line)
             return None
-        rest = Node({key: inner for key, inner in node.value.items() if key != "kind"}, node.line, key_line=node.key_line)
-        return self.tables[kind.value].read(rest, path, problems)
+        rest = {key: inner for key, inner in node.value.items() if key != "kind"}
+        return self.tables[kind.value].read(Node(rest, node.line), path, problems)
 
     def plain(self, value: Any) -> Any:
         for kind, table in self.tables.items():

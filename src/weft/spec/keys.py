@@ -178,7 +178,7 @@ CONTROL = Table(model.Control, "control", (
 ))
 
 _AT = Key("at_s", _NOT_NEGATIVE, "seconds since sources began to flow", required=True)
-_TARGET = Text("query.operator", r"[^.\s]+\.[^.\s]+", "; write the query's and the operator's name, as `query.operator`")
+_TARGET = Text("query.operator", r"[^.\s]+\.[^.\s]+", "; join the query's and the operator's name with a dot")
 HAPPENING = ByVerb("a happening", {
     "move": Table(model.MoveAt, "a move", (
         _AT, Key("move", _TARGET, "the operator, as `query.operator`", required=True),

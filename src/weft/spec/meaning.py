@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, RateAt, RestartAt, Source, Walk
 from weft.spec.ddl import is_timestamp
 from weft.spec.flow import check_queries
+from weft.spec.names import check_known, check_names, check_site
 from weft.spec.paths import check_paths
-from weft.spec.problems import Problems, did_you_mean, listed, unknown
+from weft.spec.problems import Problems, did_you_mean, listed
 
 
 def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[str] = frozenset()) -> None:
     """Reports everything that is well written but makes no sense; `blocks` are paths of block texts."""
-    _check_names(deployment, problems)
+    check_names(deployment, problems)
     _check_sites(deployment, problems)
     for index, source in enumerate(deployment.sources):
         _check_source(source, f"sources[{index}]", deployment, problems)
@@ -22,39 +21,6 @@ def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[
     _check_control(deployment, problems)
     for index, happening in enumerate(deployment.scenario):
         _check_happening(happening, f"scenario[{index}]", deployment, problems)
-
-
-def check_site(name: str | None, field: str, deployment: Deployment, problems: Problems) -> None:
-    """Reports a site that is not there, unless there are none to choose from."""
-    names = [site.name for site in deployment.sites]
-    if name is not None and names and name not in names:
-        problems.error(field, unknown("site", name, names))
-
-
-def _check_names(deployment: Deployment, problems: Problems) -> None:
-    _unique([site.name for site in deployment.sites], "sites", problems)
-    _unique([source.name for source in deployment.sources], "sources", problems)
-    _unique([query.name for query in deployment.queries], "queries", problems)
-    sources = {source.name.lower(): source.name for source in deployment.sources}
-    for at, query in enumerate(deployment.queries):
-        _unique([operator.name for operator in query.operators], f"queries[{at}].operators", problems)
-        for index, operator in enumerate(query.operators):
-            hidden = sources.get(operator.name.lower())
-            if hidden is not None and operator.name:
-                says = f"`{operator.name}` is also the source `{hidden}`; rename the operator, so that one name is one stream"
-                problems.error(f"queries[{at}].operators[{index}].name", says)
-
-
-def _unique(names: Sequence[str], path: str, problems: Problems) -> None:
-    """Reports a name that stands twice; case does not tell names apart, as in Spark."""
-    first: dict[str, int] = {}
-    for index, name in enumerate(names):
-        before = first.setdefault(name.lower(), index)
-        if before != index and name:
-            line = problems.line(f"{path}[{before}].name")
-            where = f"{path}[{before}]" + (f" (line {line})" if line is not None else "")
-            as_written = "" if names[before] == name else f" as `{names[before]}`, and case does not tell names apart"
-            problems.error(f"{path}[{index}].name", f"`{name}` is taken by {where}{as_written}; rename one")
 
 
 def _check_sites(deployment: Deployment, problems: Problems) -> None:
@@ -77,12 +43,12 @@ def _check_sites(deployment: Deployment, problems: Problems) -> None:
         check_site(link.from_, f"{path}.from", deployment, problems)
         check_site(link.to, f"{path}.to", deployment, problems)
         if link.from_ == link.to and link.from_:
-            problems.error(f"{path}.to", f"the link leads from `{link.to}` to itself; leave it out, or name another site")
+            problems.error(f"{path}.to", f"`{link.to}` is linked to itself; leave it out, or name another site")
             continue
         ways = [(link.from_, link.to)] if link.oneway else [(link.from_, link.to), (link.to, link.from_)]
         taken = next((seen[way] for way in ways if way in seen), None)
         if taken is not None:
-            says = f"`{link.from_}` and `{link.to}` are already linked by links[{taken}]; keep one, or make each `oneway`"
+            says = f"`{link.from_}` and `{link.to}` are linked by links[{taken}] too; keep one, or make both `oneway`"
             problems.error(path, says)
         seen |= dict.fromkeys(ways, index)
 
@@ -98,7 +64,8 @@ def _check_source(source: Source, path: str, deployment: Deployment, problems: P
             says = f"the schema has no column `{source.event_time}`; it has: {listed(names)}"
             problems.error(f"{path}.event_time", says + did_you_mean(source.event_time, names))
         elif not is_timestamp(found.type):
-            problems.error(f"{path}.event_time", f"`{found.name}` is {found.type}; event time must be a TIMESTAMP column")
+            says = f"`{found.name}` is {found.type}; event time must be a TIMESTAMP column"
+            problems.error(f"{path}.event_time", says)
     if source.format == "rate":
         if source.arrivals is None:
             says = "is missing: a rate source needs it, as {kind: poisson, rate_per_s: 100}"
@@ -130,12 +97,12 @@ def _check_happening(happening: object, path: str, deployment: Deployment, probl
     match happening:
         case MoveAt(move=target, to=site):
             targets = [f"{query.name}.{operator.name}" for query in deployment.queries for operator in query.operators]
-            _check_known("operator", [target], targets, f"{path}.move", problems)
+            check_known("operator", target, targets, f"{path}.move", problems)
             check_site(site, f"{path}.to", deployment, problems)
         case RateAt(rate=rates):
             for name in rates:
                 names = [source.name for source in deployment.sources]
-                _check_known("source", [name], names, f"{path}.rate.{name}", problems)
+                check_known("source", name, names, f"{path}.rate.{name}", problems)
         case CrashAt(crash=site):
             check_site(site, f"{path}.crash", deployment, problems)
         case RestartAt(restart=site):
@@ -145,9 +112,3 @@ def _check_happening(happening: object, path: str, deployment: Deployment, probl
                 check_site(site, f"{path}.partition[{index}]", deployment, problems)
             if len(pair) == 2 and pair[0] == pair[1]:
                 problems.error(f"{path}.partition", f"must be two different sites, found `{pair[0]}` twice")
-
-
-def _check_known(kind: str, names: Iterable[str], known: Sequence[str], field: str, problems: Problems) -> None:
-    for name in names:
-        if known and name not in known:
-            problems.error(field, unknown(kind, name, known))

@@ -6,40 +6,41 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from weft.model import Deployment, Operator, Query
+from weft.model import Operator
 from weft.spec.ddl import is_timestamp, is_window
 from weft.spec.facts import is_stateful, keys_of, stream_joins
 from weft.spec.problems import Problems, did_you_mean, listed
 from weft.spec.sql import aggregates, group_keys, is_window_call, local, selects, unwrapped
+from weft.spec.step import Step
 from weft.spec.streams import Columns, event_time_of
 
 _ADD_WATERMARK = "add `watermark: 10 minutes` (how late a record may be) to the operator"
 
 
-def check_watermarks(
-    deployment: Deployment, query: Query, operator: Operator, inputs: Mapping[str, Columns], path: str, problems: Problems
-) -> dict[str, str]:
+def check_watermarks(step: Step) -> dict[str, str]:
     """The watermark's column by input, with every problem there is with watermarks."""
     marked: dict[str, str] = {}
+    operator = step.operator
     for mark in operator.watermarks:
-        field = f"{path}.watermark" + (f".{mark.input}" if mark.input is not None else "")
+        key = "watermark" + (f".{mark.input}" if mark.input is not None else "")
         if mark.input is not None and mark.input not in operator.from_:
             says = f"`{mark.input}` is not an input; `from` has: {listed(operator.from_)}"
-            problems.error(field, says + did_you_mean(mark.input, operator.from_))
+            step.error(key, says + did_you_mean(mark.input, operator.from_))
             continue
         for name in operator.from_ if mark.input is None else (mark.input,):
-            column = mark.column or event_time_of(deployment, query, name, inputs)
+            column = mark.column or event_time_of(step.deployment, step.query, name, step.inputs)
             if column is None:
                 says = f"`{name}` has no known event time; name its column: {{column: ..., delay: {mark.delay}}}"
-                problems.error(field, says)
+                step.error(key, says)
                 continue
             marked[name] = column
             if mark.column is not None:
-                _check_column(mark.column, name, inputs.get(name), f"{field}.column", problems)
+                _check_column(step, mark.column, name, f"{key}.column")
     return marked
 
 
-def _check_column(column: str, name: str, columns: Columns, field: str, problems: Problems) -> None:
+def _check_column(step: Step, column: str, name: str, key: str) -> None:
+    columns = step.inputs.get(name)
     if columns is None:
         return
     root, _, part = column.partition(".")
@@ -47,54 +48,52 @@ def _check_column(column: str, name: str, columns: Columns, field: str, problems
     found = by_name.get(column.lower()) or by_name.get(root.lower())
     if found is None:
         names = [one.name for one in columns]
-        problems.error(field, f"`{name}` has no column `{root}`; it has: {listed(names)}{did_you_mean(root, names)}")
+        step.error(key, f"`{name}` has no column `{root}`; it has: {listed(names)}{did_you_mean(root, names)}")
     elif not part and found.type is not None and not is_timestamp(found.type) and not is_window(found.type):
-        problems.error(field, f"`{column}` is {found.type}; a watermark needs a TIMESTAMP column or a window")
+        step.error(key, f"`{column}` is {found.type}; a watermark needs a TIMESTAMP column or a window")
 
 
-def check_statement(tree: exp.Expr, path: str, problems: Problems) -> None:
+def check_statement(step: Step, tree: exp.Expr) -> None:
     """Reports what no endless stream can do, whatever the mode."""
     top = unwrapped(tree)
     for word, name in (("order", "ORDER BY"), ("limit", "LIMIT"), ("offset", "OFFSET"), ("sort", "SORT BY")):
         if top.args.get(word) or tree.args.get(word):
-            problems.error(f"{path}.sql", f"{name} does not end on an endless stream; leave it out, or sort what the sink wrote")
+            step.error("sql", f"{name} does not end on an endless stream; leave it out, or sort what the sink wrote")
     for select in selects(tree):
         for node in local(select):
             if isinstance(node, exp.Window):
                 says = "OVER (...) needs all records at once; group by window(...) instead, or use `call`"
-                problems.error(f"{path}.sql", says)
+                step.error("sql", says)
             elif isinstance(node, exp.Count) and isinstance(node.this, exp.Distinct):
                 says = "Spark counts no DISTINCT values on a stream; use approx_count_distinct(...)"
-                problems.error(f"{path}.sql", says)
+                step.error("sql", says)
 
 
-def check_append(
-    tree: exp.Expr, operator: Operator, inputs: Mapping[str, Columns], marked: dict[str, str], path: str, problems: Problems
-) -> None:
+def check_append(step: Step, tree: exp.Expr, marked: dict[str, str]) -> None:
     """Reports state that append mode would never let go."""
     for select in selects(tree):
         for join in stream_joins(select):
             side = str(join.args.get("side") or "").upper()
             if side in ("LEFT", "RIGHT", "FULL") and not marked and join.args.get("kind") != "SEMI":
                 says = f"a {side} OUTER JOIN of streams waits for ever without watermarks; {_ADD_WATERMARK}"
-                problems.error(f"{path}.sql", says + ", and a time condition to ON")
+                step.error("sql", says + ", and a time condition to ON")
             elif not marked:
                 says = f"a join of streams without a watermark keeps every record for ever; {_ADD_WATERMARK}"
-                problems.warn(f"{path}.sql", says + ", and a time condition to ON")
+                step.warn("sql", says + ", and a time condition to ON")
         if not aggregates(select):
             continue
-        windowed = _is_windowed(select, tree, inputs, marked)
+        windowed = _is_windowed(select, tree, step.inputs, marked)
         if windowed is None:
             continue
         if not windowed:
             says = "an aggregate without a time window never ends in append mode; group by window(...) and "
             says += f"{_ADD_WATERMARK}, or set `mode: update` on a sink that reads it"
-            problems.error(f"{path}.sql", says)
-        elif not operator.watermarks:
+            step.error("sql", says)
+        elif not step.operator.watermarks:
             says = f"a windowed aggregate in append mode ends its windows only with a watermark; {_ADD_WATERMARK}"
-            problems.error(f"{path}.watermark", says)
+            step.error("watermark", says)
         else:
-            _check_window_column(select, inputs, marked, path, problems)
+            _check_window_column(step, select, marked)
 
 
 def _is_windowed(
@@ -115,18 +114,17 @@ def _is_windowed(
     return None if unknown and any(isinstance(key, exp.Column) for key in keys) else False
 
 
-def _check_window_column(
-    select: exp.Select, inputs: Mapping[str, Columns], marked: dict[str, str], path: str, problems: Problems
-) -> None:
+def _check_window_column(step: Step, select: exp.Select, marked: dict[str, str]) -> None:
     """Reports a window over another column than the watermark's, where both are columns of the inputs."""
+    inputs = step.inputs
     every = {col.name.lower() for cols in inputs.values() for col in cols or ()}
     over = [node.expressions[0] for node in local(select) if is_window_call(node) and node.expressions]
     names = {node.parts[0].name.lower() for node in over if isinstance(node, exp.Column) and not node.table}
     times = {column.split(".")[0].lower() for column in marked.values()}
     known = all(cols is not None for cols in inputs.values())
     if names and times and known and names <= every and not names & times:
-        says = f"the window is over `{listed(sorted(names))}`, the watermark on `{listed(sorted(times))}`; use one column"
-        problems.error(f"{path}.watermark", says)
+        says = f"the window is over `{listed(sorted(names))}`, the watermark on `{listed(sorted(times))}`; use one"
+        step.error("watermark", says)
 
 
 def check_update(operator: Operator, key: tuple[str, ...], field: str, problems: Problems) -> None:

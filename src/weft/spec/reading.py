@@ -67,5 +67,5 @@ def _read(root: Node, folder: str, problems: Problems) -> Deployment | None:
         problems.error("weft", f"is missing; write `weft: {VERSION}`, the version of the file's form", root.line)
     elif version.value != VERSION or not isinstance(version.value, int) or isinstance(version.value, bool):
         problems.error("weft", f"must be {VERSION}, the version this Weft reads, found {found(version)}", version.line)
-    deployment = DEPLOYMENT.read(Node(body, root.line), "", problems)
+    deployment: Deployment = DEPLOYMENT.read(Node(body, root.line), "", problems)
     return dataclasses.replace(deployment, folder=folder)

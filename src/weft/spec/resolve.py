@@ -15,7 +15,10 @@ from weft.spec.problems import brief, did_you_mean, listed
 from weft.spec.sql import implicit_windows, local, spark_name
 
 Names = tuple[str, ...] | None
-_UNITS = frozenset("year quarter month week day dayofyear hour minute second millisecond microsecond".split())
+_UNITS = frozenset(
+    ("year", "quarter", "month", "week", "day", "dayofyear", "hour", "minute", "second", "millisecond", "microsecond")
+)
+_HANDLED = (exp.From, exp.Join, exp.CTE, exp.Lateral)
 _ALWAYS = frozenset({"_metadata", "current_date", "current_timestamp", "current_user", "localtimestamp", "now", "user"})
 
 
@@ -67,9 +70,10 @@ class _Resolver:
     def query(self, query: exp.Expr, ctes: dict[str, Names], outer: list[_Sources], top: bool = False) -> Names:
         """A query's output columns."""
         with_ = query.args.get("with_")
+        recursive = with_ is not None and with_.args.get("recursive")
         for cte in with_.expressions if with_ is not None else ():
             name = cte.alias.lower()
-            inner = {**ctes, name: None} if with_.args.get("recursive") else ctes
+            inner = {**ctes, name: None} if recursive else ctes
             names = self.query(cte.this, inner, outer)
             ctes = {**ctes, name: _alias_columns(cte) or names}
         if isinstance(query, (exp.Subquery, exp.Paren)):
@@ -92,7 +96,7 @@ class _Resolver:
         for node in local(select):
             if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
                 self._column(node, chain, given)
-            elif isinstance(node, exp.Query) and not isinstance(node.parent, (exp.From, exp.Join, exp.CTE, exp.Lateral)):
+            elif isinstance(node, exp.Query) and not isinstance(node.parent, _HANDLED):
                 self.query(node, ctes, chain)
         return self._output(select, sources, top)
 
@@ -119,9 +123,7 @@ class _Resolver:
         names: Names = None
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             names = self._table(node, ctes)
-        elif isinstance(node, exp.Subquery):
-            names = self.query(node.this, ctes, outer)
-        elif isinstance(node, exp.Lateral) and isinstance(node.this, exp.Query):
+        elif isinstance(node, (exp.Subquery, exp.Lateral)) and isinstance(node.this, exp.Query):
             names = self.query(node.this, ctes, outer)
         if node.args.get("pivots") or node.args.get("joins"):
             return None

@@ -53,6 +53,11 @@ def quotes_hint(node: Node) -> str:
     return f'; YAML reads it as a number: write "{raw}" in quotes' if isinstance(node.value, (int, float)) else ""
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that fits the machine's."""
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63)
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number within bounds."""
@@ -65,7 +70,7 @@ class Number:
 
     def read(self, node: Node, path: str, problems: Problems) -> Any:
         value = node.value
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or (isinstance(value, int) and abs(value) > 2**63):
+        if not _is_number(value):
             hint = "; leave the quotes out" if isinstance(value, str) and re.fullmatch(r"-?[\d.]+", value) else ""
             problems.error(path, f"must be {self.wanted()}, found {found(node)}{hint}", node.line)
             return self._fallback()

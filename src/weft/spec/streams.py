@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
@@ -89,7 +90,7 @@ def event_time_of(
 
 def _types(tree: exp.Expr, names: tuple[str, ...], inputs: Mapping[str, Columns]) -> dict[str, str]:
     """Types by lower-case column name, without those that are not sure."""
-    tables = {
+    tables: dict[str, object] = {
         name: {column.name: column.type or "UNKNOWN" for column in cols} for name, cols in inputs.items() if cols
     }
     try:
@@ -98,8 +99,8 @@ def _types(tree: exp.Expr, names: tuple[str, ...], inputs: Mapping[str, Columns]
             _with_window_types(tree), schema=schema, dialect="spark", validate_qualify_columns=False,
             quote_identifiers=False, isolate_tables=False,
         )
-        typed = annotate_types(typed, schema=schema, dialect="spark")
-        given = [(one, one.type.sql("spark") if one.type is not None else "") for one in typed.selects]
+        annotated: Any = annotate_types(typed, schema=schema, dialect="spark")
+        given = [(one, one.type.sql("spark") if one.type is not None else "") for one in annotated.selects]
     except Exception:
         # Types are a courtesy: whatever sqlglot stumbles over, the columns' names still hold.
         return {}

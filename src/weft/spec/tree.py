@@ -17,7 +17,7 @@ NODES_MAX = 200_000
 DEPTH_MAX = 40
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_RESOLVER = yaml.SafeLoader("")
+_RESOLVER: Any = yaml.SafeLoader("")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("str", "int", "float", "bool", "null", "timestamp", "merge")}
 
@@ -68,7 +68,8 @@ def text_of(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         found = data[error.start]
-        raise Unreadable(_line(data, error.start), "", f"is not UTF-8 text (byte 0x{found:02x}); save it as UTF-8") from None
+        says = f"is not UTF-8 text (byte 0x{found:02x}); save it as UTF-8"
+        raise Unreadable(_line(data, error.start), "", says) from None
 
 
 def _line(data: bytes, offset: int) -> int:
@@ -123,12 +124,14 @@ class Composer:
         return "".join(part.path_part() for part in self._open).lstrip(".")
 
     def _take(self, event: Any) -> None:
+        start: Any = event.start_mark
         if isinstance(event, yaml.ScalarEvent):
             self._put(self._scalar(event), event.anchor, self._count)
         elif isinstance(event, yaml.AliasEvent):
-            if event.anchor not in self._anchors:
-                self._stop(event, f"`*{event.anchor}` stands for nothing; write `&{event.anchor}` before it, at its value")
-            node, size = self._anchors[event.anchor]
+            anchor = str(event.anchor)
+            if anchor not in self._anchors:
+                self._stop(event, f"`*{anchor}` stands for nothing; write `&{anchor}` before it, at its value")
+            node, size = self._anchors[anchor]
             self._more(event, size)
             self._put(node, None, 0)
         elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
@@ -139,7 +142,7 @@ class Composer:
             before = self._count
             self._more(event, 1)
             value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-            self._open.append(_Open(Node(value, event.start_mark.line + 1), event.anchor, before))
+            self._open.append(_Open(Node(value, start.line + 1), event.anchor, before))
         elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
             done = self._open.pop()
             for merged in done.merges:
