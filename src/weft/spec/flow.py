@@ -22,11 +22,16 @@ def check_queries(deployment: Deployment, problems: Problems, blocks: frozenset[
         path = f"queries[{at}]"
         cyclic = _check_graph(deployment, query, path, problems)
         known: dict[str, Columns] = {}
+        troubled = cyclic | {one.name for at, one in enumerate(deployment.sources) if problems.has(f"sources[{at}]")}
         for operator, inputs in in_order(deployment, query):
             index = next(place for place, one in enumerate(query.operators) if one is operator)
             where = f"{path}.operators[{index}]"
             sure = dict.fromkeys(inputs) if operator.name in cyclic else inputs
-            known[operator.name] = _check_operator(Step(deployment, query, operator, sure, where, problems, blocks))
+            clean = not troubled & {*operator.from_, operator.name}
+            step = Step(deployment, query, operator, sure, where, problems, blocks, clean)
+            known[operator.name] = _check_operator(step)
+            if not clean or problems.has(where):
+                troubled.add(operator.name)
         _check_sinks(deployment, query, known, path, problems)
         read |= {name for operator in query.operators for name in operator.from_}
     for index, source in enumerate(deployment.sources):
@@ -51,7 +56,9 @@ def _check_graph(deployment: Deployment, query: Query, path: str, problems: Prob
     reached = _reaching([sink.from_ for sink in query.sinks], operators)
     for index, operator in enumerate(query.operators):
         sinks_known = any(sink.from_ in operators for sink in query.sinks)
-        if operator.name not in reached and operator.name not in cyclic and sinks_known:
+        # What only leads to such an operator is not told again.
+        unread = not query.consumers(operator.name)
+        if unread and operator.name not in reached and operator.name not in cyclic and sinks_known:
             says = f"`{operator.name}` has no way to the sink; let an operator or a sink read it, or leave it out"
             problems.error(f"{path}.operators[{index}].name", says)
     return cyclic
@@ -68,7 +75,9 @@ def _check_cycles(query: Query, operators: Mapping[str, Operator], path: str, pr
             if name in trail:
                 cycle = trail[trail.index(name):]
                 if not cyclic & set(cycle):
-                    round_ = " -> ".join([*reversed(cycle), cycle[-1]])
+                    down = list(reversed(cycle))
+                    first = down.index(next(one.name for one in query.operators if one.name in cycle))
+                    round_ = " -> ".join([*down[first:], *down[:first], down[first]])
                     says = f"the operators go round: {round_}; an operator cannot read what comes of its own records"
                     at = next(place for place, one in enumerate(query.operators) if one.name in cycle)
                     problems.error(f"{path}.operators[{at}].from", says)

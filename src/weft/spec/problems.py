@@ -74,6 +74,10 @@ class Problems:
         """Ends a stage: what later stages find at the places already reported would only repeat it."""
         self.settled = frozenset(problem.field for problem in self.errors)
 
+    def has(self, path: str) -> bool:
+        """Whether there is an error at a place or within it."""
+        return any(inside(problem.field, path) for problem in self.errors)
+
     def line(self, path: str) -> int | None:
         """The line of a field, else of the nearest thing around it."""
         while path:
@@ -116,7 +120,8 @@ def listed(names: Iterable[str]) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean x?` where something known is close, else nothing."""
     by_lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower()[:200], list(by_lower), n=1, cutoff=0.6)
+    cutoff = 0.5 if len(word) < 4 else 0.6
+    close = difflib.get_close_matches(word.lower()[:200], list(by_lower), n=1, cutoff=cutoff)
     return f"; did you mean `{by_lower[close[0]]}`?" if close else ""
 
 

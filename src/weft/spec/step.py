@@ -12,7 +12,8 @@ from weft.spec.streams import Columns
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An operator in its place: its inputs' columns, its path, and the paths of block texts."""
+    """An operator in its place: its inputs' columns, its path, the paths of block texts, and whether what it reads
+    is free of errors, so that what is missing is missing here."""
 
     deployment: Deployment
     query: Query
@@ -21,6 +22,7 @@ class Step:
     path: str
     problems: Problems
     blocks: frozenset[str]
+    clean: bool = True
 
     def error(self, key: str, message: str, line_within: int | None = None) -> None:
         """Reports an error at one of the operator's keys, on its own line of a block text."""

@@ -85,12 +85,15 @@ class _Open:
     count_before: int
     key: str | None = None
     key_line: int | None = None
+    key_last: str | None = None
     merges: list[Node] = field(default_factory=list)
 
     def path_part(self) -> str:
         if isinstance(self.node.value, list):
             return f"[{len(self.node.value)}]"
-        return f".{self.key}" if self.key is not None else ""
+        # Between two keys, what is wrong most likely began in the value before.
+        key = self.key if self.key is not None else self.key_last
+        return f".{key}" if key is not None else ""
 
 
 class Composer:
@@ -162,7 +165,8 @@ class Composer:
         elif holder.key is None:
             if node.raw is None:
                 raise Unreadable(node.line, self.path(), "a key must be a word, found a list or a mapping")
-            holder.key, holder.key_line = node.raw, node.line
+            holder.key = holder.key_last = node.raw
+            holder.key_line = node.line
         else:
             self._set(holder, holder.key, node)
             holder.key = None

@@ -1,0 +1,94 @@
+"""Who carries a machine live? One thread per machine: inputs in, effects out, timers on the real clock, the story."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+from weft.bodies.live.transport import Transport
+from weft.protocol.machine import (
+    CancelTimer,
+    Effect,
+    Input,
+    Machine,
+    Received,
+    Send,
+    SetTimer,
+    TimerFired,
+    story_line,
+)
+from weft.protocol.messages import BadMessage, decode, encode
+
+Perform = Callable[[Effect], None]
+Tell = Callable[[str], None]
+
+
+class Carrier:
+    """Feeds one machine, one input at a time, and performs its effects in order."""
+
+    def __init__(self, machine: Machine, transport: Transport, perform: Perform, story: Tell) -> None:
+        self.machine = machine
+        self.failure: BaseException | None = None
+        self._transport = transport
+        self._perform = perform
+        self._story = story
+        self._inputs: queue.SimpleQueue[Input | None] = queue.SimpleQueue()
+        self._timers: dict[str, float] = {}
+        self._thread = threading.Thread(target=self._run, name=f"carrier-{machine.name}", daemon=True)
+
+    def start(self) -> None:
+        """Open the place to messages and begin."""
+        self._transport.open(self.machine.name, self._deliver)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take no more inputs; what is under way ends first."""
+        self._transport.close(self.machine.name)
+        self._inputs.put(None)
+        self._thread.join(timeout=30)
+
+    def feed(self, fact: Input) -> None:
+        """Tell the machine something; returns at once."""
+        self._inputs.put(fact)
+
+    def _deliver(self, sender: str, data: bytes) -> None:
+        try:
+            self._inputs.put(Received(sender, decode(data)))
+        except BadMessage as error:
+            self._story(f"# {self.machine.name} refused a message from {sender}: {error}")
+
+    def _run(self) -> None:
+        try:
+            while (fact := self._next()) is not None:
+                self._step(fact)
+        except BaseException as error:
+            self.failure = error
+            self._story(f"# {self.machine.name} stopped: {type(error).__name__}: {error}")
+
+    def _next(self) -> Input | None:
+        while True:
+            due = min(self._timers.items(), key=lambda item: item[1], default=None)
+            wait_s = None if due is None else due[1] - time.monotonic()
+            if due is not None and wait_s is not None and wait_s <= 0:
+                del self._timers[due[0]]
+                return TimerFired(due[0])
+            try:
+                return self._inputs.get(timeout=wait_s)
+            except queue.Empty:
+                continue
+
+    def _step(self, fact: Input) -> None:
+        effects = self.machine.handle(fact)
+        self._story(story_line(int(time.time() * 1000), self.machine.name, fact, effects))
+        for effect in effects:
+            match effect:
+                case Send(to=to, message=message):
+                    self._transport.send(self.machine.name, to, encode(message))
+                case SetTimer(name=name, after_ms=after_ms):
+                    self._timers[name] = time.monotonic() + after_ms / 1000
+                case CancelTimer(name=name):
+                    self._timers.pop(name, None)
+                case _:
+                    self._perform(effect)

@@ -1,0 +1,131 @@
+"""How is it doing? Counts and latencies gathered from commits, at no cost to the records."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from weft.model import Deployment, Query
+from weft.plan.graph import sink_name, source_names
+from weft.spark.fragments import Commit
+
+RECENT_S = 10.0
+LATENCIES_MAX = 4096
+
+
+@dataclass(slots=True)
+class Latencies:
+    """End-to-end latencies as spans of (least, greatest, records); the newest are kept where there are too many."""
+
+    spans: deque[tuple[float, float, int]] = field(default_factory=lambda: deque(maxlen=LATENCIES_MAX))
+
+    def add(self, low_ms: float, high_ms: float, rows: int) -> None:
+        """Records whose latencies lie evenly between two values."""
+        self.spans.append((max(0.0, low_ms), max(0.0, high_ms), rows))
+
+    def summary(self) -> dict[str, float] | None:
+        """Mean, quantiles and maximum over records; None before the first."""
+        if not self.spans:
+            return None
+        total = sum(rows for _, _, rows in self.spans)
+        mean = sum((low + high) / 2 * rows for low, high, rows in self.spans) / total
+        values = {"mean": mean, **{f"p{q}": self.quantile(q / 100) for q in (50, 95, 99)}}
+        values["max"] = max(high for _, high, _ in self.spans)
+        return {name: round(value, 1) for name, value in values.items()}
+
+    def quantile(self, share: float) -> float:
+        """The latency that this share of the records does not exceed, each span taken as even."""
+        spans = list(self.spans)
+        wanted = share * sum(rows for _, _, rows in spans)
+        low, high = min(span[0] for span in spans), max(span[1] for span in spans)
+        for _ in range(40):
+            middle = (low + high) / 2
+            if _below(spans, middle) < wanted:
+                low = middle
+            else:
+                high = middle
+        return high
+
+
+def _below(spans: list[tuple[float, float, int]], value: float) -> float:
+    below = 0.0
+    for low, high, rows in spans:
+        if value >= high:
+            below += rows
+        elif value > low:
+            below += rows * (value - low) / (high - low)
+    return below
+
+
+class Meter:
+    """Hears of every commit and every batch; gives the numbers that people and programs ask for."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self.commits = 0
+        self.offered: dict[tuple[str, str], int] = {}
+        self.timed: dict[tuple[str, str], int] = {}
+        self.bad: dict[tuple[str, str], int] = {}
+        self.batches: dict[str, dict[str, Any]] = {}
+        self.operators: dict[str, int] = {}
+        self.streams: dict[str, int] = {}
+        self._latencies: dict[str, Latencies] = {}
+        self._recent: dict[str, deque[tuple[float, int]]] = {}
+        self._lock = threading.Lock()
+
+    def committed(self, commit: Commit) -> None:
+        """A segment or sink batch is there for good."""
+        manifest = commit.manifest
+        with self._lock:
+            self.commits += 1
+            self.streams[commit.stream] = manifest.rows_total
+            recent = self._recent.setdefault(commit.stream, deque())
+            recent.append((time.monotonic(), manifest.rows))
+            while recent and recent[0][0] < time.monotonic() - RECENT_S:
+                recent.popleft()
+            if commit.is_sink and manifest.rows and manifest.birth_ms is not None:
+                first, last = manifest.birth_ms
+                latencies = self._latencies.setdefault(commit.stream, Latencies())
+                latencies.add(manifest.committed_ms - last, manifest.committed_ms - first, manifest.rows)
+
+    def rate_per_s(self, stream: str) -> float:
+        """Records per second committed lately."""
+        with self._lock:
+            recent = self._recent.get(stream)
+            if not recent:
+                return 0.0
+            since = time.monotonic() - RECENT_S
+            return sum(rows for moment, rows in recent if moment >= since) / RECENT_S
+
+    def query(self, query: Query) -> dict[str, Any]:
+        """A query's numbers as the commands print them."""
+        names = [sink_name(query, sink) for sink in query.sinks]
+        with self._lock:
+            spans = [span for name in names for span in self._latencies.get(name, Latencies()).spans]
+            records_out = sum(self.streams.get(name, 0) for name in names)
+        latencies = Latencies(deque(spans))
+        summary = latencies.summary()
+        promise = query.promise
+        kept = None
+        if promise.latency_ms is not None and spans:
+            kept = latencies.quantile(promise.quantile) <= promise.latency_ms
+        return {
+            "latency_ms": summary,
+            "records_in": sum(self.source(name) for name in source_names(self.deployment, query)),
+            "records_out": records_out,
+            "dropped": 0,
+            "bad_records": sum(self.bad_of(name) for name in source_names(self.deployment, query)),
+            "promise_kept": kept,
+        }
+
+    def source(self, name: str) -> int:
+        """Records that a source has offered; fragments that read it side by side see the same ones."""
+        seen = [*self.offered.items(), *self.timed.items()]
+        return max((rows for (_, source), rows in seen if source == name), default=0) + self.bad_of(name)
+
+    def bad_of(self, name: str) -> int:
+        """Bad records that were left out of a source."""
+        return max((rows for (_, source), rows in self.bad.items() if source == name), default=0)

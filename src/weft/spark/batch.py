@@ -1,0 +1,73 @@
+"""What does a batch bring? Read from the offsets that Spark wrote down before it ran: arithmetic, no extra columns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.spark.log import SEGMENT, Log, Manifest
+from weft.spark.rate import COUNT
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Where a batch ends on every input, by the name Spark knows it under, and Spark's clocks for it."""
+
+    ends: dict[str, dict[str, Any]]
+    watermark_ms: int
+    clock_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What one input brings to a batch: births, how far its event times have come, whether it has ended."""
+
+    birth_ms: tuple[float, float] | None
+    times_us: dict[str, int]
+    end: bool
+    segment: int = 0
+
+
+def read_offsets(checkpoint: Path, batch: int) -> Offsets | None:
+    """The offsets of a batch, None where there was no such batch or it is long gone."""
+    try:
+        lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
+    except FileNotFoundError:
+        return None
+    assert lines[0] == "v2", f"offset log of version {lines[0]}"
+    clocks = json.loads(lines[1])
+    ends = {}
+    for line in lines[2:]:
+        name, _, offset = line.partition(":")
+        if offset and offset != "-":
+            ends[name] = json.loads(offset)
+    return Offsets(ends, clocks["batchWatermarkMs"], clocks["batchTimestampMs"])
+
+
+def from_channel(log: Log, start: int, end: int) -> Arrival:
+    """What the segments from `start` to `end` (exclusive) bring."""
+    manifests = [log.manifest(segment) for segment in range(start, end)]
+    births = [manifest.birth_ms for manifest in manifests if manifest.birth_ms is not None and manifest.rows]
+    birth_ms = (min(low for low, _ in births), max(high for _, high in births)) if births else None
+    last: Manifest | None = manifests[-1] if manifests else (log.manifest(end - 1) if end else None)
+    if last is None:
+        return Arrival(birth_ms, {}, False, end)
+    return Arrival(birth_ms, last.times_us, last.end, end)
+
+
+def segment_of(offsets: Offsets | None, name: str) -> int:
+    """The segment an input had come to; 0 before its first batch."""
+    return int(offsets.ends[name][SEGMENT]) if offsets and name in offsets.ends else 0
+
+
+def count_of(offsets: Offsets | None, name: str) -> int:
+    """The records a timed source had given; 0 before its first batch."""
+    return int(offsets.ends[name][COUNT]) if offsets and name in offsets.ends else 0
+
+
+def least(births: list[tuple[float, float] | None]) -> tuple[float, float] | None:
+    """The range that covers all births."""
+    known = [birth for birth in births if birth is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None

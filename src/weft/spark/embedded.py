@@ -1,0 +1,116 @@
+"""Spark for a whole deployment in one process: session, analysis, recordings and the clock of timed sources."""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from weft.model import Deployment
+from weft.plan.fragments import Fragment
+from weft.plan.paths import Path as Way
+from weft.plan.times import Times
+from weft.spark import sources
+from weft.spark.analysis import Analysis, analyse
+from weft.spark.engine import SparkEngine
+from weft.spark.folders import Folders
+from weft.spark.fragments import Commit
+from weft.spark.session import start_session
+from weft.spark.sinks import clear
+from weft.spark.sources import read_flows, write_flows
+from weft.spark.wiring import Plans
+
+
+@dataclass(slots=True)
+class Embedded:
+    """A session with everything the fragments of one run share."""
+
+    session: SparkSession
+    deployment: Deployment
+    folders: Folders
+    analysis: Analysis
+    totals: dict[str, int] = field(default_factory=dict)
+    owns_session: bool = True
+
+    def engine(
+        self,
+        fragments: tuple[Fragment, ...],
+        times: Times,
+        ways: Callable[[str, str], Way | None],
+        told: Callable[[Commit], None],
+        until_done: bool,
+    ) -> SparkEngine:
+        """What the sites of this run launch fragments with."""
+        plans = Plans(self.deployment, self.folders, self.analysis.schemas, ways)
+        engine = SparkEngine(self.session, plans, times, fragments, told)
+        engine.totals, engine.until_done = self.totals, until_done
+        return engine
+
+    def let_flow(self) -> None:
+        """Timed sources begin, or go on where they stopped."""
+        flows = read_flows(self.folders.flows)
+        flows["starts"].append([flows["flowed_s"], time.time() * 1000])
+        write_flows(self.folders.flows, flows)
+
+    def beat(self) -> None:
+        """Note how long sources have flowed, for a later start to go on from."""
+        flows = read_flows(self.folders.flows)
+        if flows["starts"]:
+            flow_s, clock_ms = flows["starts"][-1]
+            flows["flowed_s"] = flow_s + max(0.0, time.time() - clock_ms / 1000)
+            write_flows(self.folders.flows, flows)
+
+    def settle_updates(self, fragments: tuple[Fragment, ...]) -> None:
+        """Leave only the last value of every key in sinks of update mode, now that no more will come."""
+        from weft.spark.updates import settle
+
+        for query in self.deployment.queries:
+            for sink in query.sinks:
+                if sink.mode == "update" and sink.path is not None:
+                    settle(self.session, Path(sources.path_of(self.deployment, sink.path)), query, sink)
+
+    def close(self) -> None:
+        """Let Spark go, unless somebody else brought it."""
+        if self.owns_session:
+            self.session.stop()
+
+
+def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tuple[float, float]]]) -> Embedded:
+    """Start Spark (or take the session that is there), try every operator, lay down recordings."""
+    existing = SparkSession.getActiveSession()
+    session = existing or start_session(folders.logs, [deployment.folder])
+    analysis = analyse(session, deployment)
+    found = Embedded(session, deployment, folders, analysis, owns_session=existing is None)
+    for source in deployment.sources:
+        if source.format == "replay":
+            found.totals[source.name] = sources.record(session, deployment, source, folders)
+    flows = read_flows(folders.flows)
+    flows["factors"] = factors
+    flows["launches"] = len(flows["starts"]) + 1
+    write_flows(folders.flows, flows)
+    return found
+
+
+def clear_sinks(deployment: Deployment) -> None:
+    """Remove what earlier runs wrote to the sinks."""
+    for query in deployment.queries:
+        for sink in query.sinks:
+            if sink.path is not None:
+                clear(Path(sources.path_of(deployment, sink.path)))
+
+
+def source_files(deployment: Deployment) -> dict[str, list[list[object]]]:
+    """The files that sources hold, with size and time of change."""
+    found: dict[str, list[list[object]]] = {}
+    for source in deployment.sources:
+        if source.path is None:
+            continue
+        path = sources.path_of(deployment, source.path)
+        names = sorted(glob.glob(os.path.join(path, "*")) if os.path.isdir(path) else glob.glob(path))
+        found[source.name] = [[name, os.path.getsize(name), os.path.getmtime(name)] for name in names]
+    return found

@@ -1,0 +1,53 @@
+"""Where a run keeps what it must not lose: one state folder, a room for each thing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.spark.log import Log
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """The rooms of a state folder."""
+
+    state: Path
+
+    def stream(self, name: str) -> Log:
+        """The log of a stream."""
+        return Log(self.state / "streams" / name)
+
+    def recording(self, source: str) -> Log:
+        """The recorded log that a replay source takes its records from."""
+        return Log(self.state / "recordings" / source)
+
+    def checkpoint(self, fragment: str) -> Path:
+        """Spark's checkpoint of a fragment."""
+        return self.state / "fragments" / fragment / "checkpoint"
+
+    def fragment(self, fragment: str) -> Path:
+        """A fragment's own room."""
+        return self.state / "fragments" / fragment
+
+    def ticks(self, fragment: str) -> Path:
+        """Files whose appearance makes a fragment on a user's files run a batch without records."""
+        return self.state / "fragments" / fragment / "ticks"
+
+    @property
+    def flows(self) -> Path:
+        """When sources began to flow, at every start of the run."""
+        return self.state / "flows.json"
+
+    @property
+    def logs(self) -> Path:
+        """Spark's own messages."""
+        return self.state / "logs"
+
+
+def spark_name(name: str) -> str:
+    """A name that Spark accepts for a source: letters, digits and underscores, unique where it had to change."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return plain if plain == name else f"{plain}_{hashlib.sha1(name.encode()).hexdigest()[:8]}"

@@ -1,0 +1,453 @@
+"""How does a fragment run? One streaming query, each batch of which becomes one segment of every output."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from weft.model import Sink
+from weft.plan.fragments import Fragment
+from weft.plan.graph import sink_name
+from weft.plan.times import Times
+from weft.spark import batch as batches
+from weft.spark import operators, sources
+from weft.spark.arrivals import Flow
+from weft.spark.batch import Arrival, Offsets
+from weft.spark.footers import Written, look_at
+from weft.spark.log import END_TIME_US, LogWriter, Manifest
+from weft.spark.rate import Clock
+from weft.spark.sinks import SinkWriter
+from weft.spark.wiring import Entry, Plans, Wiring, tick
+from weft.spec import changes_count, keys_of
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A segment or sink batch that a fragment has committed, for whoever measures."""
+
+    fragment: str
+    stream: str
+    is_sink: bool
+    manifest: Manifest
+
+
+@dataclass(slots=True)
+class Output:
+    """One place a fragment writes to: the operator whose records it takes, and the writer."""
+
+    operator: str | None
+    stream: str
+    writer: LogWriter
+    sink: Sink | None = None
+
+
+class FragmentRun:
+    """A fragment under one epoch, from start to stop."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        plans: Plans,
+        times: Times,
+        fragment: Fragment,
+        epoch: int,
+        told: Callable[[Commit], None],
+    ) -> None:
+        self.session = session
+        self.plans = plans
+        self.times = times
+        self.fragment = fragment
+        self.epoch = epoch
+        self.told = told
+        self.checkpoint = plans.folders.checkpoint(fragment.id)
+        self.ended = threading.Event()
+        self.counts: dict[str, int] = {}
+        self._sources_done = False
+        self._timings: dict[str, tuple[Flow, Clock]] = {}
+        self._turn = threading.Lock()
+        self.outputs = self._outputs()
+        self.entries: list[Entry] = []
+        self.has_ticks = False
+        self.query: StreamingQuery | None = None
+        self._was_born: tuple[float, float] | None = None
+        self._previous: tuple[int, Offsets] | None = None
+
+    def _outputs(self) -> list[Output]:
+        fragment, plans = self.fragment, self.plans
+        outputs = []
+        for stream in fragment.outputs:
+            operator = stream.rpartition(".")[2] if fragment.trunk else None
+            writer = LogWriter(plans.folders.stream(stream), self.epoch, fragment.id)
+            outputs.append(Output(operator, stream, writer))
+        if fragment.query is not None:
+            query = plans.deployment.query(fragment.query)
+            for sink in query.sinks:
+                name = sink_name(query, sink)
+                if name in fragment.sinks:
+                    operator = sink.from_ if fragment.trunk else None
+                    outputs.append(Output(operator, name, _sink_writer(plans, sink, name, self.epoch, fragment), sink))
+        return outputs
+
+    @property
+    def closes_windows(self) -> bool:
+        """Whether results wait for the watermark, as those of an aggregate in append mode do."""
+        if self.fragment.stateful is None or self.fragment.query is None or self.updates:
+            return False
+        return bool(keys_of(self.plans.deployment.query(self.fragment.query).operator(self.fragment.stateful)))
+
+    @property
+    def updates(self) -> bool:
+        """Whether the fragment feeds a sink in update mode."""
+        return any(output.sink is not None and output.sink.mode == "update" for output in self.outputs)
+
+    def start(self) -> None:
+        """Start the streaming query in its site's pool; returns when Spark has taken it."""
+        wiring = Wiring(self.session, self.plans, self.fragment, self.epoch, self._merged())
+        frame = wiring.trunk()
+        self.entries, self.has_ticks = wiring.entries, wiring.ticks
+        if self.has_ticks:
+            tick(self.plans.folders.ticks(self.fragment.id), f"start-{self.epoch:06d}", end=False)
+        self.session.sparkContext.setLocalProperty("spark.scheduler.pool", self.fragment.site)
+        self.query = (
+            frame.writeStream.queryName(f"{self.fragment.id}#{self.epoch}")
+            .outputMode("update" if self.updates else "append")
+            .option("checkpointLocation", str(self.checkpoint))
+            .foreachBatch(self._write)
+            .start()
+        )
+
+    def stop(self) -> None:
+        """End the query; what was under way is done again by the next epoch."""
+        if self.query is not None:
+            self.query.stop()
+
+    def file_entries(self) -> Iterator[tuple[Entry, str]]:
+        """Its ways in from users' files, each with the folder or glob that Spark reads."""
+        for entry in self.entries:
+            if entry.stream in self.fragment.sources:
+                source = self.plans.deployment.source(entry.stream)
+                if source.path is not None and source.format != "replay":
+                    path = sources.path_of(self.plans.deployment, source.path)
+                    yield entry, os.path.dirname(path) if os.path.isfile(path) else path
+
+    def taken_sources(self) -> dict[str, int]:
+        """Records taken so far from sources that Weft itself times."""
+        timed = [entry for entry in self.entries if entry.stream in self.fragment.sources]
+        return {entry.stream: self.counts.get(entry.name, 0) for entry in timed if self.counts.get(entry.name)}
+
+    def taken_total(self) -> int:
+        """Records taken so far from channels and timed sources; those from users' files Spark reports."""
+        total = sum(self.taken_sources().values())
+        for entry in self.entries:
+            segment = self.counts.get(entry.name, 0)
+            if entry.stream in self.fragment.channels and segment:
+                try:
+                    total += self.plans.folders.stream(entry.stream).manifest(segment - 1).rows_total
+                except FileNotFoundError:  # retention was quicker; the next look will tell
+                    continue
+        return total
+
+    def backlog(self) -> int:
+        """Records that wait in the channels it reads."""
+        waiting = 0
+        for entry in self.entries:
+            if entry.stream in self.fragment.channels:
+                log = self.plans.folders.stream(entry.stream)
+                waiting += log.backlog(f"{self.fragment.id}~{entry.name}")[1]
+        return waiting
+
+    def records(self, counted: dict[str, int], records_in: int) -> dict[str, int | None]:
+        """Records out of each operator: committed, counted on the way, or as many as came in; None where unknown."""
+        if self.fragment.query is None:
+            return {}
+        query = self.plans.deployment.query(self.fragment.query)
+        out: dict[str, int | None] = {}
+        committed = {o.operator: o.writer.last.rows_total for o in self.outputs if o.operator and o.writer.last}
+        for name in self.fragment.operators:
+            operator = query.operator(name)
+            if name in committed:
+                out[name] = committed[name]
+            elif name in counted:
+                out[name] = counted[name]
+            elif not changes_count(operator):
+                out[name] = out.get(operator.from_[0], records_in)
+            else:
+                out[name] = None
+        return out
+
+    def drained(self) -> bool:
+        """Whether all inputs have ended and everything is committed."""
+        return self.ended.is_set()
+
+    def failure(self) -> tuple[str, bool] | None:
+        """Why the query ended unasked and whether a restart would only repeat it; None while it runs."""
+        if self.query is None or self.query.isActive:
+            return None
+        error = self.query.exception()
+        return why_failed(error) if error else ("the query ended without an error", False)
+
+    def read_all(self, totals: dict[str, int]) -> None:
+        """Wait until sources hold nothing new (of a recording: until all of it was given), then finish them."""
+        assert self.query is not None
+        timed = [entry for entry in self.entries if entry.stream in totals]
+        while self.query.isActive and any(self.counts.get(e.name, 0) < totals[e.stream] for e in timed):
+            time.sleep(0.1)
+        self.query.processAllAvailable()
+        self.finish_sources()
+
+    def finish_sources(self) -> None:
+        """All that sources hold is read: let the fragment close its windows, or end its streams."""
+        if self.has_ticks:
+            tick(self.plans.folders.ticks(self.fragment.id), "end", end=True)
+            return
+        with self._turn:
+            self._sources_done = True
+            if all(self._channel_ended(entry) for entry in self.entries if entry.stream in self.fragment.channels):
+                for output in self.outputs:
+                    self._end(output)
+                self.ended.set()
+
+    def _channel_ended(self, entry: Entry) -> bool:
+        segment = batches.segment_of(self._previous[1] if self._previous else None, entry.name)
+        return segment > 0 and self.plans.folders.stream(entry.stream).manifest(segment - 1).end
+
+    def _end(self, output: Output) -> None:
+        last = output.writer.last
+        if last is not None and last.end:
+            return
+        self._commit(output, last.batch if last else -1, Written(), None, self._ended_times(output), True, {}, None)
+
+    def _ended_times(self, output: Output) -> dict[str, int]:
+        return dict.fromkeys(self.times.columns(output.stream), END_TIME_US)
+
+    def _write(self, frame: DataFrame, batch: int) -> None:
+        """Spark's call for every batch: one segment for each output that does not have it yet."""
+        with self._turn:
+            self._write_batch(frame, batch)
+
+    def _write_batch(self, frame: DataFrame, batch: int) -> None:
+        offsets = batches.read_offsets(self.checkpoint, batch)
+        assert offsets is not None, f"batch {batch} runs without offsets"
+        before = self._offsets_before(batch)
+        arrivals = {entry.name: self._arrival(entry, before, offsets) for entry in self.entries}
+        ended = self._has_ended(arrivals, offsets)
+        births = self._births(arrivals, offsets, before)
+        waiting = [output for output in self.outputs if not output.writer.written(batch)]
+        shared = len(waiting) > 1
+        if shared:
+            frame.persist()
+        try:
+            for output in waiting:
+                self._write_one(output, frame, batch, births, arrivals, offsets, ended)
+        finally:
+            if shared:
+                frame.unpersist()
+        self._previous = (batch, offsets)
+        for entry in self.entries:
+            self.counts[entry.name] = arrivals[entry.name].segment
+        if ended:
+            self.ended.set()
+
+    def _offsets_before(self, batch: int) -> Offsets | None:
+        if self._previous is not None and self._previous[0] == batch - 1:
+            return self._previous[1]
+        return batches.read_offsets(self.checkpoint, batch - 1)
+
+    def _write_one(
+        self,
+        output: Output,
+        frame: DataFrame,
+        batch: int,
+        births: tuple[float, float] | None,
+        arrivals: dict[str, Arrival],
+        offsets: Offsets,
+        ended: bool,
+    ) -> None:
+        records = self._branch(frame, output.operator)
+        measured = [c for c in self.times.columns(output.stream) if self._is_measured(output, c)]
+        written = _write_files(records, output, measured)
+        times = self._times(output, arrivals, offsets, written, ended)
+        last = output.writer.last
+        news = last is None or times != last.times_us or ended != last.end
+        if written.rows or (news and output.sink is None and (times or ended)):
+            inputs = {entry.stream: arrivals[entry.name].segment for entry in self.entries}
+            self._commit(output, batch, written, births, times, ended, inputs, offsets.watermark_ms)
+        elif written.folder is not None:
+            shutil.rmtree(written.folder, ignore_errors=True)
+
+    def _commit(
+        self,
+        output: Output,
+        batch: int,
+        written: Written,
+        births: tuple[float, float] | None,
+        times: dict[str, int],
+        ended: bool,
+        inputs: dict[str, int],
+        watermark_ms: int | None,
+    ) -> None:
+        last = output.writer.last
+        manifest = Manifest(
+            segment=output.writer.segment,
+            epoch=self.epoch,
+            writer=self.fragment.id,
+            batch=batch,
+            rows=written.rows,
+            bytes=written.bytes,
+            rows_total=(last.rows_total if last else 0) + written.rows,
+            files=written.files,
+            birth_ms=births if written.rows else None,
+            times_us=times,
+            watermark_ms=watermark_ms,
+            inputs=inputs,
+            end=ended,
+            committed_ms=time.time() * 1000,
+        )
+        output.writer.commit(manifest)
+        self.told(Commit(self.fragment.id, output.stream, output.sink is not None, manifest))
+
+    def _branch(self, frame: DataFrame, name: str | None) -> DataFrame:
+        """The records of an operator: the trunk's own, or a branch applied to them."""
+        if name is None or name == self.fragment.trunk[-1]:
+            return frame
+        assert self.fragment.query is not None
+        operator = self.plans.deployment.query(self.fragment.query).operator(name)
+        upstream = operator.from_[0]
+        return operators.apply(operator, {upstream: self._branch(frame, upstream)}, self.plans.deployment.folder)
+
+    def _merged(self) -> str | None:
+        """The event time that a stateless fragment must take as the least of several inputs, sources among them.
+
+        Spark's own watermark, with no delay, is that least, one batch behind.
+        """
+        if self.fragment.stateful or not self.fragment.sources or len(self.fragment.inputs) < 2:
+            return None
+        passed = [
+            column
+            for output in self.outputs
+            for column in self.times.columns(output.stream)
+            if self.times.origin(output.stream, column) == "passed"
+        ]
+        return passed[0] if passed else None
+
+    def _is_measured(self, output: Output, column: str) -> bool:
+        origin = self.times.origin(output.stream, column)
+        alone = len(self.fragment.inputs) == 1 == len(self.fragment.sources)
+        return origin == "measured" or (origin == "passed" and alone)
+
+    def _times(
+        self, output: Output, arrivals: dict[str, Arrival], offsets: Offsets, written: Written, ended: bool
+    ) -> dict[str, int]:
+        """How far the output's event times have come with this batch."""
+        if ended:
+            return self._ended_times(output)
+        last = output.writer.last.times_us if output.writer.last else {}
+        times: dict[str, int] = {}
+        for column in self.times.columns(output.stream):
+            if self.times.origin(output.stream, column) == "watermark" or column == self._merged():
+                reached: int | None = offsets.watermark_ms * 1000 if offsets.watermark_ms else None
+            elif self._is_measured(output, column):
+                reached = written.times_us.get(column)
+            else:
+                brought = [arrival.times_us.get(column) for arrival in arrivals.values()]
+                known = [moment for moment in brought if moment is not None]
+                reached = min(known) if len(known) == len(brought) else None
+            best = max((moment for moment in (reached, last.get(column)) if moment is not None), default=None)
+            if best is not None:
+                times[column] = best
+        return times
+
+    def _arrival(self, entry: Entry, before: Offsets | None, offsets: Offsets) -> Arrival:
+        if entry.stream in self.fragment.channels:
+            start = batches.segment_of(before, entry.name)
+            end = batches.segment_of(offsets, entry.name)
+            return batches.from_channel(self.plans.folders.stream(entry.stream), start, end)
+        source = self.plans.deployment.source(entry.stream)
+        if source.arrivals is not None and source.format in ("rate", "replay"):
+            start, end = batches.count_of(before, entry.name), batches.count_of(offsets, entry.name)
+            return Arrival(self._born(entry.stream, start, end), {}, False, end)
+        return Arrival((offsets.clock_ms, offsets.clock_ms), {}, False)
+
+    def _born(self, name: str, start: int, end: int) -> tuple[float, float] | None:
+        if end <= start:
+            return None
+        if name not in self._timings:
+            self._timings[name] = source_timing(self.plans, name)
+        flow, clock = self._timings[name]
+        first = clock.clock_us(flow.births(start, start + 1))[0] / 1000
+        last = clock.clock_us(flow.births(end - 1, end))[0] / 1000
+        return float(first), float(last)
+
+    def _has_ended(self, arrivals: dict[str, Arrival], offsets: Offsets) -> bool:
+        watched = [entry for entry in self.entries if entry.column is not None]
+        if watched and self.fragment.stateful and not self.updates:
+            # Append mode sends the last windows only when the end has moved the watermark past all of them.
+            delay_ms = max(entry.delay_ms for entry in watched)
+            if offsets.watermark_ms < END_TIME_US // 1000 - delay_ms:
+                return False
+        return all(self._entry_ended(entry, arrivals[entry.name]) for entry in self.entries)
+
+    def _entry_ended(self, entry: Entry, arrival: Arrival) -> bool:
+        if entry.stream in self.fragment.channels:
+            return arrival.end
+        if not self.has_ticks:
+            return self._sources_done
+        return (self.plans.folders.ticks(self.fragment.id) / "end.json").exists()
+
+    def _births(
+        self, arrivals: dict[str, Arrival], offsets: Offsets, before: Offsets | None
+    ) -> tuple[float, float] | None:
+        """Whose birth counts for a result: this batch's records, or for a window those that moved the watermark."""
+        now = batches.least([arrival.birth_ms for arrival in arrivals.values()])
+        if not self.closes_windows:
+            return now
+        earlier, self._was_born = self._was_born, now or self._was_born
+        moved = before is not None and offsets.watermark_ms > before.watermark_ms
+        return (earlier or now) if moved else (now or earlier)
+
+
+def source_timing(plans: Plans, name: str) -> tuple[Flow, Clock]:
+    """The arrivals and clock of a timed source, as its reader sees them."""
+    source = plans.deployment.source(name)
+    assert source.arrivals is not None
+    flows = sources.read_flows(plans.folders.flows)
+    flow = Flow(source.arrivals, sources.seed_of(source), [tuple(pair) for pair in flows["factors"].get(name, [])])
+    return flow, Clock([tuple(pair) for pair in flows["starts"]])
+
+
+def _sink_writer(plans: Plans, sink: Sink, name: str, epoch: int, fragment: Fragment) -> LogWriter:
+    if sink.path is None:
+        path = plans.folders.state / "console" / name
+    else:
+        path = Path(sources.path_of(plans.deployment, sink.path))
+    return SinkWriter(path, sink, epoch, fragment.id)
+
+
+def _write_files(records: DataFrame, output: Output, measured: list[str]) -> Written:
+    """Write a batch aside and see what is in it."""
+    folder = output.writer.folder()
+    if folder.exists():
+        shutil.rmtree(folder)
+    format_ = "parquet" if output.sink is None else output.sink.format
+    options = {} if output.sink is None else output.sink.options
+    return look_at(records, folder, format_, options, measured)
+
+
+PERMANENT = (
+    "MALFORMED_RECORD", "MALFORMED_CSV", "FAILFAST", "CANNOT_PARSE", "CAST_INVALID_INPUT", "ANALYSIS", "UNRESOLVED",
+)
+
+
+def why_failed(error: Any) -> tuple[str, bool]:
+    """The message of a failed query on one line, and whether starting again would only repeat it."""
+    text = str(error)
+    return operators.one_line(error), any(word in text for word in PERMANENT)

@@ -1,0 +1,106 @@
+"""How does an operator become Spark? DataFrames in, one DataFrame out."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from weft.model import Operator
+
+WATERMARK_KEY = "spark.watermarkDelayMs"
+STATEFUL_NODES = (
+    "Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "FlatMapGroupsWithState",
+    "FlatMapGroupsInPandasWithState", "TransformWithState", "TransformWithStateInPySpark",
+    "TransformWithStateInPandas", "Join",
+)
+
+# Views are per session, and SQL is resolved against them at once: one operator at a time.
+_views = threading.Lock()
+
+
+class BadOperator(ValueError):
+    """Spark refuses an operator, or its function does not give a DataFrame; a restart would not help."""
+
+
+def apply(operator: Operator, inputs: dict[str, DataFrame], folder: str) -> DataFrame:
+    """An operator on its inputs, which are given by the names it reads them under."""
+    try:
+        if operator.sql is not None:
+            return _sql(operator.sql, inputs)
+        assert operator.call is not None
+        result = function_of(operator.call, folder)(*(inputs[name] for name in operator.from_), **operator.args)
+    except Exception as error:
+        raise BadOperator(f"operator {operator.name}: {one_line(error)}") from error
+    if not isinstance(result, DataFrame):
+        raise BadOperator(f"operator {operator.name}: {operator.call} gave {type(result).__name__}, not a DataFrame")
+    return result
+
+
+def one_line(error: BaseException) -> str:
+    """What went wrong, without the stacks that Spark and Python append."""
+    text = str(error).split("JVM stacktrace")[0].split("\n\tat ")[0].strip()
+    if "Traceback (most recent call last)" in text:
+        # The last line that is not indented is the error itself.
+        lines = [line for line in text.splitlines() if line and not line.startswith((" ", "\t"))]
+        text = next((line for line in reversed(lines) if not line.startswith("Traceback")), text)
+    text = text.split(";\n")[0].strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def _sql(sql: str, inputs: dict[str, DataFrame]) -> DataFrame:
+    session = next(iter(inputs.values())).sparkSession
+    with _views:
+        for name, frame in inputs.items():
+            frame.createOrReplaceTempView(name)
+        try:
+            return session.sql(sql)
+        finally:
+            for name in inputs:
+                session.catalog.dropTempView(name)
+
+
+def function_of(call: str, folder: str) -> Callable[..., Any]:
+    """The function that `module:function` names, looked for beside the deployment file first."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    module, _, name = call.partition(":")
+    function = getattr(importlib.import_module(module), name)
+    assert callable(function), f"{call} is not a function"
+    return function  # type: ignore[no-any-return]
+
+
+def tagged(frame: DataFrame, column: str, delay_ms: int) -> DataFrame:
+    """Mark a column as the event time that Spark's stateful operators follow, without measuring it again."""
+    root = column.split(".", maxsplit=1)[0]
+    metadata = {**frame.schema[root].metadata, WATERMARK_KEY: delay_ms}
+    return frame.withColumn(root, F.col(f"`{root}`").alias(root, metadata=metadata))
+
+
+def with_metadata(frame: DataFrame, schema: StructType) -> DataFrame:
+    """Give columns from a channel back what Spark knew of them (that a column is a time window, say)."""
+    marked = [field for field in schema if field.metadata]
+    for field in marked:
+        metadata = {key: value for key, value in field.metadata.items() if key != WATERMARK_KEY}
+        if metadata:
+            frame = frame.withColumn(field.name, F.col(f"`{field.name}`").alias(field.name, metadata=metadata))
+    return frame
+
+
+def keeps_state(frame: DataFrame) -> bool:
+    """Whether the plan of an operator, applied to streams, holds anything that remembers."""
+    return any(name in STATEFUL_NODES for name in _nodes(frame._jdf.queryExecution().analyzed()))
+
+
+def _nodes(plan: Any) -> list[str]:
+    found = [str(plan.nodeName())]
+    children = plan.children()
+    for index in range(children.size()):
+        found.extend(_nodes(children.apply(index)))
+    return found

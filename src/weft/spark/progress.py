@@ -1,0 +1,93 @@
+"""What does Spark itself report? Batches of a query, and the CPU time of a site's pool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from weft.spark.folders import spark_name
+from weft.spark.fragments import FragmentRun
+from weft.spark.wiring import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """One batch: how long, how many records from where, and what was counted on the way."""
+
+    batch: int
+    duration_ms: int
+    sources: dict[str, int] = field(default_factory=dict)
+    bad: dict[str, int] = field(default_factory=dict)
+    operators: dict[str, int] = field(default_factory=dict)
+
+
+def new_reports(run: FragmentRun, after: int) -> Iterator[BatchReport]:
+    """The reports of a fragment's batches later than `after`, oldest first."""
+    if run.query is None:
+        return
+    for raw in run.query._jsq.recentProgress():
+        progress = json.loads(raw.json())
+        if progress["batchId"] > after and progress["durationMs"].get("addBatch") is not None:
+            yield _report(run, progress)
+
+
+def _report(run: FragmentRun, progress: dict[str, Any]) -> BatchReport:
+    by_name = {spark_name(source): source for source in run.fragment.sources}
+    rows = {entry.stream: held["numInputRows"] for entry, held in _of_files(run, progress["sources"])}
+    bad: dict[str, int] = {}
+    operators: dict[str, int] = {}
+    for name, values in progress.get("observedMetrics", {}).items():
+        kind, _, rest = name.partition("_")
+        if kind == "bad" and rest in by_name:
+            bad[by_name[rest]] = int(values["bad"])
+        elif kind == "out":
+            operators[rest] = int(values["rows"])
+    duration = progress["durationMs"].get("triggerExecution", 0)
+    return BatchReport(progress["batchId"], duration, rows, bad, operators)
+
+
+def _of_files(run: FragmentRun, reported: list[dict[str, Any]]) -> Iterator[tuple[Entry, dict[str, Any]]]:
+    """Reports of users' files, told apart by their folder and, within one, by their order."""
+    waiting = list(run.file_entries())
+    for held in reported:
+        description = held["description"]
+        if not description.startswith("FileStreamSource[") or description.endswith("/ticks]"):
+            continue
+        for entry, folder in waiting:
+            if description == f"FileStreamSource[file:{folder}]":
+                waiting.remove((entry, folder))
+                yield entry, held
+                break
+
+
+class CpuTime:
+    """CPU seconds of finished stages, by the pool (the site) they ran in."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._store = session.sparkContext._jsc.sc().statusStore()
+        self._seconds: dict[str, float] = {}
+        self._next_stage = 0
+
+    def look(self) -> None:
+        """Add what has finished since the last look."""
+        while True:
+            stage = self._stage(self._next_stage)
+            if stage is None or str(stage.status()) in ("ACTIVE", "PENDING"):
+                return
+            pool = str(stage.schedulingPool())
+            self._seconds[pool] = self._seconds.get(pool, 0.0) + stage.executorCpuTime() / 1e9
+            self._next_stage += 1
+
+    def _stage(self, number: int) -> Any:
+        try:
+            return self._store.asOption(self._store.lastStageAttempt(number)).get()
+        except Exception:
+            return None
+
+    def seconds(self, pool: str) -> float:
+        """CPU seconds that a site's tasks have taken so far."""
+        return self._seconds.get(pool, 0.0)

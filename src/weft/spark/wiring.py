@@ -1,0 +1,170 @@
+"""How do a fragment's inputs reach its operators? The streaming plan of a fragment, as one DataFrame.
+
+An input that a watermark depends on carries two columns more, the event time its stream has come to and whether the
+row is a ghost. Spark measures its watermark there, before any of the user's operators, so that filters and unions
+cannot bend it: of several inputs the least counts. The user's own column is only marked as the event time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
+
+from weft.model import Deployment, Query
+from weft.plan.fragments import Fragment
+from weft.plan.graph import stream_of
+from weft.plan.intervals import interval_ms
+from weft.plan.paths import Path as Way
+from weft.plan.times import watermark_of
+from weft.spark import operators, reader, sources
+from weft.spark.folders import Folders, spark_name
+from weft.spark.log import END_TIME_US, write_atomically
+from weft.spark.reader import GHOST, TIME
+from weft.spec import changes_count
+
+# Nothing random is meant: a condition that Spark must take for random is one it will not push below the watermark.
+BARRIER = f"NOT {GHOST} OR uuid() = ''"
+TICKS_SUFFIX = "_ticks"
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """What all fragments of a run share."""
+
+    deployment: Deployment
+    folders: Folders
+    schemas: dict[str, StructType]
+    ways: Callable[[str, str], Way | None] = lambda _stream, _site: None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One way into a fragment: a stream, the name Spark knows it under, and the event time asked of it."""
+
+    stream: str
+    name: str
+    column: str | None
+    delay_ms: int
+
+
+class Wiring:
+    """Builds the streaming DataFrame of a fragment and remembers its entries."""
+
+    def __init__(
+        self, session: SparkSession, plans: Plans, fragment: Fragment, epoch: int, merged: str | None = None
+    ) -> None:
+        self.session = session
+        self.plans = plans
+        self.fragment = fragment
+        self.epoch = epoch
+        self.merged = merged
+        self.entries: list[Entry] = []
+        self.ticks = False
+        self.query: Query | None = plans.deployment.query(fragment.query) if fragment.query else None
+
+    def trunk(self) -> DataFrame:
+        """What the fragment's streaming query computes, before its branches."""
+        if not self.fragment.trunk:
+            return self._enter(self.fragment.inputs[0], None, 0, "")
+        return self._operator(self.fragment.trunk[-1], self.merged, 0, "")
+
+    def _operator(self, name: str, column: str | None, delay_ms: int, path: str) -> DataFrame:
+        """An operator of the trunk; `column` is the event time that is asked for further down."""
+        assert self.query is not None
+        operator = self.query.operator(name)
+        stateful = name == self.fragment.stateful
+        inputs = {}
+        for upstream in operator.from_:
+            watermark = watermark_of(self.plans.deployment, self.query, operator, upstream) if stateful else None
+            asked: str | None
+            if watermark is not None and watermark.column is not None:
+                asked, wait_ms = watermark.column, interval_ms(watermark.delay)
+            else:
+                asked, wait_ms = column, delay_ms
+            frame = self._input(upstream, asked, wait_ms, f"{path}{name}.")
+            if watermark is not None and asked is not None:
+                frame = operators.tagged(frame, asked, wait_ms)
+            inputs[upstream] = frame
+        result = operators.apply(operator, inputs, self.plans.deployment.folder)
+        if name != self.fragment.trunk[-1] and changes_count(operator):
+            # Inside a fragment nothing else tells how many records an operator gave.
+            result = result.observe(f"out_{name}", F.count(F.lit(1)).alias("rows"))
+        return result
+
+    def _input(self, upstream: str, column: str | None, delay_ms: int, path: str) -> DataFrame:
+        assert self.query is not None
+        if upstream in self.fragment.trunk:
+            return self._operator(upstream, column, delay_ms, path)
+        return self._enter(stream_of(self.query, upstream), column, delay_ms, path)
+
+    def _enter(self, stream: str, column: str | None, delay_ms: int, path: str) -> DataFrame:
+        name = spark_name(stream)
+        if any(entry.name == name for entry in self.entries):
+            # One stream that reaches the stateful operator on two ways enters twice, each with its own watermark.
+            name = spark_name(f"{path}{stream}")
+        self.entries.append(Entry(stream, name, column, delay_ms))
+        if stream in self.fragment.channels:
+            frame = self._channel(stream, name, column)
+        else:
+            frame = self._source(stream, name, column)
+        if column is None:
+            return frame
+        watched = frame.withWatermark(TIME, f"{delay_ms} milliseconds")
+        return watched.filter(BARRIER).drop(TIME, GHOST)
+
+    def _channel(self, stream: str, name: str, column: str | None) -> DataFrame:
+        schema = self.plans.schemas[stream]
+        wanted = sources.nullable(StructType([StructField(f.name, f.dataType) for f in schema]))
+        way = self.plans.ways(stream, self.fragment.site)
+        log = self.plans.folders.stream(stream).create()
+        reader_name = f"{self.fragment.id}~{name}"
+        log.register(reader_name)
+        source = (
+            self.session.readStream.format(reader.FORMAT)
+            .name(name)
+            .option("path", str(log.folder))
+            .option("reader", reader_name)
+            .option("tick", str(self.epoch))
+        )
+        if way is not None and way.emulate:
+            source = source.option("delay_ms", str(way.delay_ms)).option("kbps", str(way.bandwidth_kbps or 0))
+        if column is not None:
+            source = source.option("time", column)
+            wanted = StructType([*wanted, StructField(TIME, TimestampType()), StructField(GHOST, BooleanType())])
+        return operators.with_metadata(source.schema(wanted).load(), schema)
+
+    def _source(self, stream: str, name: str, column: str | None) -> DataFrame:
+        source = self.plans.deployment.source(stream)
+        frame = sources.read_source(self.session, self.plans.deployment, source, self.plans.folders, name)
+        if column is None:
+            return frame
+        self.ticks = True
+        folder = self.plans.folders.ticks(self.fragment.id)
+        folder.mkdir(parents=True, exist_ok=True)
+        ticks = (
+            self.session.readStream.schema(StructType([StructField(TIME, TimestampType())]))
+            .name(f"{name}{TICKS_SUFFIX}")
+            .json(str(folder))
+        )
+        nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in frame.schema]
+        ghosts = ticks.select(*nothing, F.col(TIME), F.lit(True).alias(GHOST))
+        records = frame.select("*", F.col(column).cast("timestamp").alias(TIME), F.lit(False).alias(GHOST))
+        return records.unionAll(ghosts)
+
+
+def tick(folder: Path, name: str, end: bool) -> None:
+    """Make a fragment on sources run a batch: to send what was due, or with `end` to close every window."""
+    folder.mkdir(parents=True, exist_ok=True)
+    moment: dict[str, Any] = {}
+    if end:
+        moment[TIME] = datetime.fromtimestamp(END_TIME_US / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    import json
+
+    write_atomically(folder / f"{name}.json", (json.dumps(moment) + "\n").encode())
