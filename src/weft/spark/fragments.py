@@ -23,9 +23,10 @@ from weft.spark import operators, sources
 from weft.spark.arrivals import Flow
 from weft.spark.batch import Arrival, Offsets
 from weft.spark.footers import Written, look_at
-from weft.spark.log import END_TIME_US, LogWriter, Manifest
+from weft.spark.log import END_TIME_US, LogWriter, Manifest, write_atomically
 from weft.spark.rate import Clock
 from weft.spark.sinks import SinkWriter
+from weft.spark.updates import write_changes
 from weft.spark.wiring import Entry, Plans, Wiring, tick
 from weft.spec import changes_count, keys_of
 
@@ -251,11 +252,19 @@ class FragmentRun:
         finally:
             if shared:
                 frame.unpersist()
+        if self._previous is None:
+            self._explain()
         self._previous = (batch, offsets)
         for entry in self.entries:
             self.counts[entry.name] = arrivals[entry.name].segment
         if ended:
             self.ended.set()
+
+    def _explain(self) -> None:
+        """Leave the plan that Spark runs where `weft explain` finds it."""
+        if self.query is not None:
+            plan = self.query._jsq.explainInternal(False)
+            write_atomically(self.plans.folders.fragment(self.fragment.id) / "plan.txt", plan.encode())
 
     def _offsets_before(self, batch: int) -> Offsets | None:
         if self._previous is not None and self._previous[0] == batch - 1:
@@ -439,6 +448,8 @@ def _write_files(records: DataFrame, output: Output, measured: list[str]) -> Wri
         shutil.rmtree(folder)
     format_ = "parquet" if output.sink is None else output.sink.format
     options = {} if output.sink is None else output.sink.options
+    if isinstance(output.writer, SinkWriter) and output.sink is not None and output.sink.mode == "update":
+        records = write_changes(records, output.writer.path, output.writer.segment)
     return look_at(records, folder, format_, options, measured)
 
 

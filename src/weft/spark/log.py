@@ -50,6 +50,7 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
     watermark_ms: int | None = None
     inputs: dict[str, int] = {}
     end: bool = False
+    replaces: bool = False
     committed_ms: float = 0.0
 
 

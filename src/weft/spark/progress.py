@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from weft.spark.folders import spark_name
 from weft.spark.fragments import FragmentRun
 from weft.spark.wiring import Entry
+
+
+STAGES_MISSING_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +74,43 @@ class CpuTime:
     def __init__(self, session: SparkSession) -> None:
         self._store = session.sparkContext._jsc.sc().statusStore()
         self._seconds: dict[str, float] = {}
+        self._open: list[int] = []
         self._next_stage = 0
+        self._next_stage = self._first_unseen()
+
+    def _first_unseen(self) -> int:
+        number = 0
+        while any(self._stage(number + ahead) is not None for ahead in range(STAGES_MISSING_MAX)):
+            number += 1
+        return number
 
     def look(self) -> None:
-        """Add what has finished since the last look."""
-        while True:
-            stage = self._stage(self._next_stage)
-            if stage is None or str(stage.status()) in ("ACTIVE", "PENDING"):
-                return
-            pool = str(stage.schedulingPool())
-            self._seconds[pool] = self._seconds.get(pool, 0.0) + stage.executorCpuTime() / 1e9
-            self._next_stage += 1
+        """Add what has finished since the last look; numbers that Spark never used are passed over."""
+        missing, number = 0, self._next_stage
+        while missing < STAGES_MISSING_MAX:
+            if self._stage(number) is None:
+                missing += 1
+            else:
+                missing = 0
+                self._open.append(number)
+                self._next_stage = number + 1
+            number += 1
+        self._open = [number for number in self._open if not self._take(number)]
+
+    def _take(self, number: int) -> bool:
+        stage = self._stage(number)
+        if stage is None:
+            return True
+        if stage.status().toString() in ("ACTIVE", "PENDING"):
+            return False
+        pool = str(stage.schedulingPool())
+        self._seconds[pool] = self._seconds.get(pool, 0.0) + stage.executorCpuTime() / 1e9
+        return True
 
     def _stage(self, number: int) -> Any:
         try:
-            return self._store.asOption(self._store.lastStageAttempt(number)).get()
-        except Exception:
+            return self._store.lastStageAttempt(number)
+        except Py4JJavaError:
             return None
 
     def seconds(self, pool: str) -> float:

@@ -16,7 +16,6 @@ import shutil
 from pathlib import Path
 
 import msgspec
-from pyspark.sql import DataFrame
 
 from weft.model import Sink
 from weft.spark.log import Fenced, Log, LogWriter, Manifest, write_atomically
@@ -74,6 +73,10 @@ class SinkWriter(LogWriter):
             start = waiting / name
             if start.exists():
                 os.replace(start, self.path / f"part-{manifest.segment:010d}-{index}.{_ending(name, self.sink.format)}")
+        if manifest.replaces:
+            for old in self.path.glob("part-*"):
+                if int(old.name.split("-")[1]) < manifest.segment:
+                    old.unlink()
         self._finish(manifest)
         shutil.rmtree(waiting)
 
@@ -102,13 +105,3 @@ def clear(path: Path) -> None:
         for file in path.glob("part-*"):
             file.unlink()
     shutil.rmtree(aside_of(path), ignore_errors=True)
-
-
-def keep_last_values(session_frame: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """Of every key the row with the greatest segment, for a sink in update mode that has ended."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    order = Window.partitionBy(*[F.col(f"`{key}`") for key in keys]).orderBy(F.col("_weft_segment").desc())
-    ranked = session_frame.withColumn("_weft_rank", F.row_number().over(order))
-    return ranked.filter("_weft_rank = 1").drop("_weft_rank", "_weft_segment")

@@ -6,17 +6,20 @@ type, and from there the end is written: one batch that takes the place of all b
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from weft.model import Query, Sink
-from weft.spark.log import Manifest
+from weft.spark.footers import look_at
+from weft.spark.log import Manifest, epoch_of
 from weft.spark.sinks import SinkWriter, aside_of
 from weft.spec import keys_of
 
 SEGMENT = "_weft_segment"
+WRITER = "settle"
 
 
 def changes_of(path: Path) -> Path:
@@ -36,21 +39,29 @@ def last_values(changes: DataFrame, key: tuple[str, ...]) -> DataFrame:
     return ranked.filter("_weft_rank = 1").drop("_weft_rank", SEGMENT)
 
 
+def write_changes(records: DataFrame, path: Path, segment: int) -> DataFrame:
+    """Keep a batch's changed rows aside, and give them back to be written as the sink wants them."""
+    folder = str(changes_of(path) / f"{segment:010d}")
+    records.write.mode("overwrite").parquet(folder)
+    return records.sparkSession.read.schema(records.schema).parquet(folder)
+
+
 def settle(session: SparkSession, path: Path, query: Query, sink: Sink) -> None:
-    """Replace all that a sink holds by the last value of every key; a crash in between is mended by the next call."""
-    changes = changes_of(path)
+    """Replace all that a sink holds by the last value of every key; after a crash the next call does it again."""
     key = key_of(query, sink)
-    if not key or not changes.is_dir() or not any(changes.iterdir()):
-        return
-    writer = SinkWriter(path, sink, _epoch(path), "settle")
+    writer = SinkWriter(path, sink, epoch_of(aside_of(path)), WRITER)
     last = writer.last
-    assert last is not None
+    if not key or last is None or last.writer == WRITER:
+        return
+    changes = [str(changes_of(path) / f"{number:010d}") for number in range(last.segment + 1)]
     segment = F.regexp_extract(F.input_file_name(), r"/(\d{10})/[^/]*$", 1).cast("bigint")
-    rows = last_values(session.read.parquet(str(changes / "*")).withColumn(SEGMENT, segment), key)
-    writer.replace(rows, Manifest(writer.segment, writer.epoch, "settle", last.batch, end=True))
-
-
-def _epoch(path: Path) -> int:
-    from weft.spark.log import epoch_of
-
-    return epoch_of(aside_of(path))
+    read = session.read.parquet(*[folder for folder in changes if Path(folder).is_dir()])
+    rows = last_values(read.withColumn(SEGMENT, segment), key)
+    written = look_at(rows.coalesce(1), writer.folder(), sink.format, sink.options, [])
+    writer.commit(
+        Manifest(
+            writer.segment, writer.epoch, WRITER, last.batch, rows=written.rows, bytes=written.bytes,
+            rows_total=last.rows_total, files=written.files, end=True, replaces=True,
+        )
+    )
+    shutil.rmtree(changes_of(path), ignore_errors=True)

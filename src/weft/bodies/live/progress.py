@@ -10,7 +10,6 @@ from weft.model import Deployment
 from weft.spark.engine import SparkEngine
 from weft.spark.progress import BatchReport, new_reports
 
-
 NOTHING_YET: dict[str, Any] = {"batches": 0, "batch_ms": None, "busy_ms": 0}
 
 

@@ -134,7 +134,7 @@ class Run:
             changed = differences(before, now)
             if changed:
                 lines = "\n  ".join(changed)
-                raise CannotRun(f"{self.state.path} was made by another deployment:\n  {lines}\nuse --fresh to start over")
+                raise CannotRun(f"{self.state.path} holds another deployment:\n  {lines}\nuse --fresh to start over")
         finished = self.state.read("finished.json")
         if finished is not None:
             if finished["files"] != embedded.source_files(self.deployment):
@@ -231,7 +231,8 @@ class Run:
                 raise RunFailed(f"{carrier.machine.name}: {carrier.failure}") from carrier.failure
 
     def _wait(self, watch: Callable[[Run], None]) -> None:
-        assert self.progress is not None and self.spark is not None
+        assert self.progress is not None
+        assert self.spark is not None
         ends_s = None if self.options.seconds is None else (self.flowing_s or time.monotonic()) + self.options.seconds
         next_status = 0.0
         while not self._over.wait(0.05):
@@ -249,7 +250,8 @@ class Run:
             watch(self)
 
     def _end(self, watch: Callable[[Run], None]) -> dict[str, Any]:
-        assert self.progress is not None and self.spark is not None
+        assert self.progress is not None
+        assert self.spark is not None
         done = self._failure is None and self.options.until_done and all(
             run.drained() for run in self.progress.engine.runs.values()
         )

@@ -1,0 +1,24 @@
+"""What all tests share: one Spark session per test process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """The session that live runs take, since it is there already."""
+    from weft.spark.session import start_session
+
+    session = start_session(tmp_path_factory.mktemp("logs"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder for a deployment and what it reads and writes."""
+    return tmp_path
