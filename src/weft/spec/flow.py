@@ -12,7 +12,7 @@ from weft.spec.problems import Problems, did_you_mean, listed, unknown
 from weft.spec.resolve import Found
 from weft.spec.sql import SqlError, parsed
 from weft.spec.step import Step
-from weft.spec.streams import Columns, in_order, output_of
+from weft.spec.streams import Columns, in_order
 
 
 def check_queries(deployment: Deployment, problems: Problems, blocks: frozenset[str]) -> None:
@@ -23,12 +23,11 @@ def check_queries(deployment: Deployment, problems: Problems, blocks: frozenset[
         cyclic = _check_graph(deployment, query, path, problems)
         known: dict[str, Columns] = {}
         troubled = cyclic | {one.name for at, one in enumerate(deployment.sources) if problems.has(f"sources[{at}]")}
-        for operator, inputs in in_order(deployment, query):
-            index = next(place for place, one in enumerate(query.operators) if one is operator)
-            where = f"{path}.operators[{index}]"
-            sure = dict.fromkeys(inputs) if operator.name in cyclic else inputs
+        for followed in in_order(deployment, query):
+            operator = followed.operator
+            where = f"{path}.operators[{next(place for place, one in enumerate(query.operators) if one is operator)}]"
             clean = not troubled & {*operator.from_, operator.name}
-            step = Step(deployment, query, operator, sure, where, problems, blocks, clean)
+            step = Step(deployment, query, followed, where, problems, blocks, clean)
             known[operator.name] = _check_operator(step)
             if not clean or problems.has(where):
                 troubled.add(operator.name)
@@ -130,10 +129,9 @@ def _check_sql(step: Step, marked: dict[str, str]) -> Columns:
         step.error("stateful", "belongs to a `call`; of SQL it is known")
     try:
         tree = parsed(operator.sql or "")
-        columns, found = output_of(operator, step.inputs)
-        if found is None:
+        if step.followed.found is None:
             raise RecursionError
-        _check_reads(step, found)
+        _check_reads(step, step.followed.found)
         check_statement(step, tree)
         if not any(sink.from_ == operator.name and sink.mode == "update" for sink in step.query.sinks):
             check_append(step, tree, marked)
@@ -143,7 +141,7 @@ def _check_sql(step: Step, marked: dict[str, str]) -> Columns:
     except RecursionError:
         step.error("sql", "is nested too deep to be read; split it into several operators")
         return None
-    return columns
+    return step.followed.columns
 
 
 def _check_reads(step: Step, found: Found) -> None:

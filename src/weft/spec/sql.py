@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from weft.spec.problems import brief
 
+DEPTH_MAX = 1000
 WINDOWS = ("window", "session_window")
 # Aggregates of Spark that sqlglot has no class for.
 _MORE_AGGREGATES = frozenset(
@@ -58,9 +59,21 @@ def parsed(sql: str) -> exp.Query:
     if len(trees) > 1:
         raise SqlError(f"holds {len(trees)} statements; write one SELECT")
     tree = trees[0]
+    if _depth(tree) > DEPTH_MAX:
+        raise SqlError("is nested too deep to be read; split it into several operators")
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Values):
         raise SqlError(f"must be one SELECT (WITH and UNION ALL are fine), found `{brief(sql)}`")
     return tree
+
+
+def _depth(tree: exp.Expr) -> int:
+    """How deep a tree is; looking up from each node of a very deep one would take for ever."""
+    deepest, todo = 0, [(tree, 1)]
+    while todo:
+        node, depth = todo.pop()
+        deepest = max(deepest, depth)
+        todo += [(inner, depth + 1) for inner in node.iter_expressions()]
+    return deepest
 
 
 def _trees(sql: str) -> list[exp.Expr | None]:

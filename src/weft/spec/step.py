@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.model import Deployment, Operator, Query
 from weft.spec.problems import Problems
-from weft.spec.streams import Columns
+from weft.spec.streams import Columns, Followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +16,21 @@ class Step:
 
     deployment: Deployment
     query: Query
-    operator: Operator
-    inputs: Mapping[str, Columns]
+    followed: Followed
     path: str
     problems: Problems
     blocks: frozenset[str]
     clean: bool = True
+
+    @property
+    def operator(self) -> Operator:
+        """The operator itself."""
+        return self.followed.operator
+
+    @property
+    def inputs(self) -> dict[str, Columns]:
+        """The columns of what it reads."""
+        return self.followed.inputs
 
     def error(self, key: str, message: str, line_within: int | None = None) -> None:
         """Reports an error at one of the operator's keys, on its own line of a block text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
@@ -20,17 +21,27 @@ from weft.spec.sql import SqlError, call_name, implicit_windows, is_window_call,
 Columns = tuple[Column, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """An operator with its inputs' columns, its own, and what its SQL asks for (None where nothing can be followed)."""
+
+    operator: Operator
+    inputs: dict[str, Columns]
+    columns: Columns
+    found: Found | None
+
+
 def columns(deployment: Deployment) -> dict[str, Columns]:
     """The output columns of every stream (`source`, or `query.operator`), None where they are not known."""
     out: dict[str, Columns] = {source.name: source.schema for source in deployment.sources}
     for query in deployment.queries:
-        for operator, inputs in in_order(deployment, query):
-            out[f"{query.name}.{operator.name}"] = output_of(operator, inputs)[0]
+        for one in in_order(deployment, query):
+            out[f"{query.name}.{one.operator.name}"] = one.columns
     return out
 
 
-def in_order(deployment: Deployment, query: Query) -> Iterator[tuple[Operator, dict[str, Columns]]]:
-    """A query's operators, each after those it reads, with its inputs' columns; those in a cycle come last."""
+def in_order(deployment: Deployment, query: Query) -> Iterator[Followed]:
+    """A query's operators, each after those it reads; those in a cycle come last."""
     known: dict[str, Columns] = {source.name: source.schema or None for source in deployment.sources}
     waiting = list(query.operators)
     names = {operator.name for operator in query.operators}
@@ -38,8 +49,9 @@ def in_order(deployment: Deployment, query: Query) -> Iterator[tuple[Operator, d
         ready = [one for one in waiting if not any(name in names and name not in known for name in one.from_)]
         for operator in ready or waiting:
             inputs = {name: known.get(name) for name in operator.from_}
-            known[operator.name] = output_of(operator, inputs)[0]
-            yield operator, inputs
+            columns, found = output_of(operator, inputs)
+            known[operator.name] = columns
+            yield Followed(operator, inputs, columns, found)
         waiting = [one for one in waiting if one not in ready] if ready else []
 
 
