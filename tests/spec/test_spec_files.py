@@ -49,9 +49,9 @@ CASES = {
 def test_an_unusable_file_is_told_soon_and_in_little_memory(folder: Path, name: str) -> None:
     data, piece = CASES[name]
     file = written(folder, data)
-    began = time.perf_counter()
+    began = time.process_time()
     report = spec.check(file)
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3
     assert report.deployment is None
     assert any(piece in problem.message for problem in report.errors), report.errors
     assert all(len(problem.message) < 400 and "\n" not in problem.message for problem in report.errors)
@@ -69,9 +69,9 @@ def test_an_anchor_bomb_stays_small_in_memory(folder: Path) -> None:
 def test_noise_of_the_greatest_size_is_told_soon(folder: Path) -> None:
     rng = random.Random(1)
     text = "".join(rng.choice("ab \n:-[]{},'\"#&*!|>%@`") for _ in range(FILE_BYTES_MAX))
-    began = time.perf_counter()
+    began = time.process_time()
     assert spec.check(written(folder, text)).errors
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3
 
 
 def test_a_missing_file_a_folder_and_a_device_are_told(folder: Path) -> None:
@@ -104,9 +104,9 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(folder: Path) -> None:
 def test_long_and_deep_sql_is_told_soon(folder: Path) -> None:
     for inside in ("(" * 5_000 + "kwh" + ")" * 5_000, "kwh+" * 20_000 + "kwh", "x" * 200_000):
         text = GOOD.replace("SELECT * FROM readings", f"SELECT ts, meter, {inside} AS kwh FROM readings")
-        began = time.perf_counter()
+        began = time.process_time()
         report = spec.check(written(folder, text))
-        assert time.perf_counter() - began < 10
+        assert time.process_time() - began < 10
         assert all(len(problem.message) < 600 for problem in report.errors)
 
 

@@ -63,9 +63,11 @@ def module_file(module: str, folder: str) -> Path | None:
         return None
     for place in top.submodule_search_locations or ():
         found = _under(Path(place), parts[1:]) if parts[1:] else Path(place) / "__init__.py"
-        if found is not None and found.is_file():
+        if found is not None and (found.is_file() or found == Path()):
             return found
-    return Path() if len(parts) == 1 or not top.submodule_search_locations else None
+    # Built-in, compiled or zipped modules are there, but have no source to look into.
+    folders = [Path(place) for place in top.submodule_search_locations or ()]
+    return Path() if len(parts) == 1 or not all(place.is_dir() for place in folders) else None
 
 
 def _under(root: Path, parts: list[str]) -> Path | None:
@@ -74,6 +76,8 @@ def _under(root: Path, parts: list[str]) -> Path | None:
         for file in (base.with_name(f"{base.name}.py"), base / "__init__.py"):
             if file.is_file():
                 return file
+        if any(file.suffix in (".so", ".pyd", ".pyc") for file in base.parent.glob(f"{base.name}.*")):
+            return Path()
     except (OSError, ValueError):
         return None
     return None

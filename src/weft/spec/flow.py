@@ -150,6 +150,9 @@ def _check_reads(step: Step, found: Found) -> None:
     unread = [name for name in step.operator.from_ if name.lower() not in found.used]
     if unread and not found.problems:
         step.error("sql", f"never reads its input {listed(unread)}; read it, or take it out of `from`")
+    declared = [column.name for column in step.operator.schema or ()]
+    if declared and found.names is not None and [one.lower() for one in found.names] != [d.lower() for d in declared]:
+        step.error("schema", f"says {listed(declared)}, the SQL gives {listed(found.names)}; make them the same")
     for text in found.unnamed:
         step.warn("sql", f"`{text}` has no name of its own; add `AS name`, so that others can ask for it")
 

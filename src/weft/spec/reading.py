@@ -10,7 +10,7 @@ from typing import Any
 from weft.model import Deployment
 from weft.spec.keys import DEPLOYMENT, VERSION
 from weft.spec.meaning import check_meaning
-from weft.spec.problems import Problem, Problems, Report, SpecError
+from weft.spec.problems import Problem, Problems, Report, SpecError, join
 from weft.spec.shapes import found
 from weft.spec.tree import Composer, Node, Unreadable, lines_of, node_of, text_of
 
@@ -46,9 +46,24 @@ def validate(deployment: Deployment) -> tuple[list[Problem], list[Problem]]:
     problems = Problems()
     again = DEPLOYMENT.read(node_of(DEPLOYMENT.plain(deployment)), "", problems)
     again = dataclasses.replace(again, folder=getattr(deployment, "folder", "."))
+    _check_tuples(deployment, again, "", problems)
     problems.settle()
     check_meaning(again, problems, frozenset())
     return problems.errors, problems.warnings
+
+
+def _check_tuples(given: Any, read: Any, path: str, problems: Problems) -> None:
+    """Reports text or a list where the model holds a tuple: a file may say `from: a`, Python must say `("a",)`."""
+    if isinstance(read, tuple):
+        if not isinstance(given, tuple):
+            problems.error(path, f"must be a tuple, found a {type(given).__name__}; write (...,)")
+            return
+        for index, (one, other) in enumerate(zip(given, read, strict=False)):
+            _check_tuples(one, other, f"{path}[{index}]", problems)
+    elif dataclasses.is_dataclass(read) and type(given) is type(read):
+        for field in dataclasses.fields(read):
+            inner = join(path, field.name.rstrip("_"))
+            _check_tuples(getattr(given, field.name), getattr(read, field.name), inner, problems)
 
 
 def as_plain(deployment: Deployment) -> dict[str, Any]:

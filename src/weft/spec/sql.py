@@ -37,9 +37,24 @@ class SqlError(ValueError):
         self.line = line
 
 
-@lru_cache(maxsize=2048)
 def parsed(sql: str) -> exp.Query:
     """The statement's tree, shared: copy it before changing it; SqlError where there is none."""
+    outcome = _outcome(sql)
+    if isinstance(outcome, SqlError):
+        raise SqlError(str(outcome), outcome.line)
+    return outcome
+
+
+@lru_cache(maxsize=2048)
+def _outcome(sql: str) -> exp.Query | SqlError:
+    """The tree or the error, either kept: a long text takes long to refuse, too."""
+    try:
+        return _parse(sql)
+    except SqlError as error:
+        return error
+
+
+def _parse(sql: str) -> exp.Query:
     logger = logging.getLogger("sqlglot")
     before, logger.disabled = logger.disabled, True
     try:
