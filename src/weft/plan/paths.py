@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from itertools import pairwise
 from dataclasses import dataclass
+from itertools import pairwise
 
 from weft.model import Deployment, Link
 
@@ -42,11 +42,16 @@ class Paths:
             self._from[start] = self._least(start)
         return self._from[start].get(end)
 
+    def link(self, start: str, end: str) -> Link:
+        """The link that leads from a site to its neighbour; KeyError where there is none."""
+        return self._ways[start][end]
+
     def _least(self, start: str) -> dict[str, Path]:
         found: dict[str, Path] = {}
-        waiting: list[tuple[float, tuple[str, ...]]] = [(0.0, (start,))]
+        # Of ways with the same delay the one over fewer links, then the first by name.
+        waiting: list[tuple[float, int, tuple[str, ...]]] = [(0.0, 0, (start,))]
         while waiting:
-            delay_ms, sites = heapq.heappop(waiting)
+            delay_ms, hops, sites = heapq.heappop(waiting)
             here = sites[-1]
             if here in found:
                 continue
@@ -55,7 +60,7 @@ class Paths:
             found[here] = Path(sites, delay_ms, min(widths, default=None), any(link.emulate for link in links))
             for there, link in self._ways[here].items():
                 if there not in found:
-                    heapq.heappush(waiting, (delay_ms + link.delay_ms, (*sites, there)))
+                    heapq.heappush(waiting, (delay_ms + link.delay_ms, hops + 1, (*sites, there)))
         return found
 
     def tree_allows(self, start: str, end: str) -> bool:

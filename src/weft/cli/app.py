@@ -1,0 +1,55 @@
+"""Which commands are there? Each lives in a file of its own and is hung in here."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from weft import __version__
+from weft.cli import bench, check, explain, explore, logs, plan, run, status, stop
+
+app = typer.Typer(
+    name="weft",
+    help="Continuous queries over many sites on Apache Spark, that keep their promises by themselves.",
+    epilog="Exit status: 0 done, 1 failed or a violation found, 2 wrong input.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    # Boxes and colours are for people: what is piped stays plain.
+    rich_markup_mode="rich" if sys.stdout.isatty() and sys.stderr.isatty() else None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"weft {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def weft(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Continuous queries over many sites on Apache Spark, that keep their promises by themselves."""
+    del version
+
+
+COMMANDS = (
+    (check.check, "Validate a deployment file."),
+    (check.schema, "Print the JSON Schema of deployment files."),
+    (plan.plan, "Show what would run where, and why."),
+    (run.run, "Run a deployment on Spark."),
+    (status.status, "Show how a run is doing."),
+    (logs.logs, "Show what sites heard and did."),
+    (explain.explain, "Show why operators are where they are."),
+    (stop.stop, "Stop a run in order."),
+    (explore.explore, "Check a protocol over every order of arrivals."),
+    (bench.bench, "Run the benchmarks."),
+)
+for command, short in COMMANDS:
+    app.command(short_help=short)(command)

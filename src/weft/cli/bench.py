@@ -1,0 +1,44 @@
+"""`weft bench`: the benchmarks of a checkout, as ratios against peers in one run."""
+
+from __future__ import annotations
+
+import json as json_
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from weft.cli.output import FAILED, WRONG_INPUT, Json, fail, note, print_json
+
+
+def bench(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One benchmark; all unless given.")] = None,
+    json: Json = False,
+) -> None:
+    """Run the benchmarks, which are part of a checkout of the project and not of the installed package.
+
+    \b
+    Example:  weft bench overhead
+    """
+    root = Path(__file__).resolve().parents[3]
+    names = sorted(path.stem for path in root.glob("benchmarks/*.py") if not path.stem.startswith("_"))
+    if not names:
+        fail(f"no benchmarks in {root}: they come with a checkout, set up by `make setup`", WRONG_INPUT)
+    if name is not None and name not in names:
+        fail(f"no benchmark is called `{name}`; there are: {', '.join(names)}", WRONG_INPUT)
+    results: dict[str, Any] = {}
+    failed = []
+    for one in [name] if name else names:
+        note(f"bench {one}")
+        command = [sys.executable, "-m", f"benchmarks.{one}", *(["--json"] if json else [])]
+        done = subprocess.run(command, cwd=root, check=False, stdout=subprocess.PIPE if json else None, text=True)
+        if done.returncode:
+            failed.append(one)
+        elif json:
+            results[one] = json_.loads(done.stdout)
+    if json:
+        print_json(results)
+    if failed:
+        fail(f"failed: {', '.join(failed)}", FAILED)

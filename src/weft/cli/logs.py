@@ -1,0 +1,94 @@
+"""`weft logs`: what did machines hear and do, and what did Spark say?"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli.held import Held, held
+from weft.cli.output import File, State, fail, note, say
+
+FOLLOW_EVERY_S = 0.25
+
+
+def logs(
+    file: File,
+    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many of the last lines.")] = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines until the run ends.")] = False,
+    site: Annotated[str | None, typer.Option(metavar="S", help="Only what this site heard and did.")] = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Spark's own messages instead of the story.")] = False,
+    state: State = None,
+) -> None:
+    """Show the story of a run: every input a site's machine took and what it did, one line each.
+
+    \b
+    Example:  weft logs examples/meters/deployment.yaml --follow --site district-1
+    """
+    if spark and site is not None:
+        fail("--site: Spark's own messages belong to no site; leave --spark or --site out", 2)
+    found = held(file, state)
+    paths = [found.folder / "logs" / name for name in ("console.log", "spark.log")] if spark else [_story(found)]
+    if not any(path.exists() for path in paths):
+        fail(f"{file}: no log in {found.folder} yet; `weft run {file}` writes one")
+    last: deque[str] = deque(maxlen=lines)
+    for path in paths:
+        last.extend(_shown(path, site))
+    for line in last:
+        say(line)
+    if follow:
+        _follow(found, paths[-1], site)
+
+
+def _story(found: Held) -> Path:
+    return found.folder / "story.log"
+
+
+def _shown(path: Path, site: str | None) -> Iterator[str]:
+    if path.exists():
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            yield from _readable(handle, site)
+
+
+def _readable(handle: Iterator[str], site: str | None) -> Iterator[str]:
+    for line in handle:
+        text = line.rstrip("\n")
+        if site is None or _site_of(text) == site:
+            yield _with_clock(text)
+
+
+def _site_of(line: str) -> str | None:
+    """The site a story line belongs to; remarks name it in second place too."""
+    words = line.split(" ", 2)
+    return words[1].strip('"') if len(words) > 1 else None
+
+
+def _with_clock(line: str) -> str:
+    """A story line with the time of day (UTC) in place of milliseconds."""
+    first, _, rest = line.partition(" ")
+    try:
+        moment = datetime.fromtimestamp(float(first) / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return line
+    return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d} {rest}"
+
+
+def _follow(found: Held, path: Path, site: str | None) -> None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            handle.seek(0, 2)
+            while True:
+                alive = found.alive()
+                for line in _readable(iter(handle.readline, ""), site):
+                    say(line)
+                if not alive:
+                    note("the run has ended")
+                    return
+                time.sleep(FOLLOW_EVERY_S)
+    except KeyboardInterrupt:
+        return

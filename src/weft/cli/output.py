@@ -1,0 +1,131 @@
+"""How does it speak? One JSON document or plain text on stdout, everything else on stderr, three exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from weft.model import Deployment
+    from weft.spec import Problem, Report
+
+FAILED = 1
+WRONG_INPUT = 2
+WIDTH_PIPED = 200
+
+Rows = Sequence[tuple[str, ...]]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The deployment file (YAML).", show_default=False)]
+State = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="DIR", help="Where the run keeps its state; `.weft` beside FILE unless given."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
+
+
+def print_json(value: Any) -> None:
+    """The one JSON document of a command."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """A line for the reader of the result."""
+    typer.echo(text)
+
+
+def note(text: str) -> None:
+    """A line that is not the result: progress, warnings."""
+    typer.echo(text, err=True)
+
+
+def fail(text: str, code: int = FAILED) -> NoReturn:
+    """Say what went wrong on stderr, and leave."""
+    note(text)
+    raise typer.Exit(code)
+
+
+def console(file: TextIO | None = None) -> Console:
+    """Where tables are printed: coloured and as wide as the terminal, plain and wide where piped."""
+    from rich.console import Console
+
+    target = file or sys.stdout
+    plain = not target.isatty()
+    return Console(
+        file=target, highlight=False, soft_wrap=False, no_color=plain or None, width=WIDTH_PIPED if plain else None
+    )
+
+
+def print_table(title: str, head: tuple[str, ...], rows: Rows) -> None:
+    """A table on stdout: drawn on a terminal, aligned columns of plain text where piped."""
+    if sys.stdout.isatty():
+        console().print(rich_table(title, head, rows))
+        return
+    say(plain_table(title, head, rows))
+
+
+def rich_table(title: str, head: tuple[str, ...], rows: Rows) -> Any:
+    """A table for a terminal; numbers stand to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for at, name in enumerate(head):
+        numbers = bool(rows) and all(_is_number(row[at]) for row in rows)
+        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def plain_table(title: str, head: tuple[str, ...], rows: Rows) -> str:
+    """A table as aligned plain text."""
+    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
+    return "\n".join([title, *(f"  {line}".rstrip() for line in lines)])
+
+
+def _is_number(cell: str) -> bool:
+    return cell == "-" or cell.replace(",", "").replace(".", "", 1).replace(" %", "").lstrip("-").isdigit()
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A number for people; `-` where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:,.{digits}f}" if isinstance(value, float) else f"{value:,}"
+
+
+def counted(count: int, word: str) -> str:
+    """`1 query`, `2 queries`."""
+    plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
+    return f"{count} {word if count == 1 else plural}"
+
+
+def read(file: Path) -> tuple[Report, Deployment]:
+    """The deployment of a file; where it has errors, all of them on stderr and exit 2."""
+    from weft.spec import check
+
+    report = check(file)
+    if report.deployment is None:
+        for problem in report.errors:
+            note(problem.at(report.file))
+        fail(f"{report.file}: {counted(len(report.errors), 'error')}", WRONG_INPUT)
+    return report, report.deployment
+
+
+def warnings_of(report: Report) -> list[str]:
+    """The warnings of a file as lines."""
+    return [problem.at(report.file) for problem in report.warnings]
+
+
+def as_json(problem: Problem) -> dict[str, Any]:
+    """A problem as the commands print it."""
+    return {"line": problem.line, "field": problem.field, "message": problem.message}

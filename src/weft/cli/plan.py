@@ -1,0 +1,147 @@
+"""`weft plan`: what would run where, why, and what may its queries expect?"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from weft.cli.output import (
+    WRONG_INPUT,
+    File,
+    Json,
+    Rows,
+    fail,
+    note,
+    number,
+    print_json,
+    print_table,
+    read,
+    say,
+    warnings_of,
+)
+
+if TYPE_CHECKING:
+    from weft.model import Deployment, Placement
+
+
+def plan(
+    file: File,
+    policy: Annotated[str | None, typer.Option(help="Another planner than the file names.")] = None,
+    seed: Annotated[int, typer.Option(help="For planners that take chances: same seed, same placement.")] = 0,
+    json: Json = False,
+) -> None:
+    """Show where each operator would run and why, and what its queries may expect; nothing is started.
+
+    \b
+    Example:  weft plan examples/meters/deployment.yaml --policy near
+    """
+    from weft.plan import NoPlacement, place
+
+    report, deployment = read(file)
+    if policy is not None:
+        deployment = _with_policy(deployment, policy)
+    try:
+        placement = place(deployment, seed=seed)
+    except NoPlacement as error:
+        fail(f"{file}: {error}", WRONG_INPUT)
+    planned = planned_json(deployment, placement)
+    planned["warnings"] = [*warnings_of(report), *planned["warnings"]]
+    if json:
+        print_json(planned)
+    else:
+        _print(deployment, planned)
+
+
+def _with_policy(deployment: Deployment, policy: str) -> Deployment:
+    from weft.plan import PLANNERS
+
+    if policy not in PLANNERS:
+        fail(f"--policy: there is no `{policy}`; there are: {', '.join(PLANNERS)}", WRONG_INPUT)
+    place = dataclasses.replace(deployment.control.place, policy=policy)
+    return dataclasses.replace(deployment, control=dataclasses.replace(deployment.control, place=place))
+
+
+def planned_json(deployment: Deployment, placement: Placement) -> dict[str, Any]:
+    """All that is known of a placement before it runs."""
+    from weft.plan.potential import potential
+    from weft.plan.projection import latency_total_ms, project
+    from weft.plan.rates import ideal_rates
+
+    rates = ideal_rates(deployment)
+    projected = project(deployment, placement, rates)
+    parts = potential(deployment, placement)
+    name = deployment.control.place.objective
+    value = parts.total if name == "potential" else latency_total_ms(deployment, projected)
+    return {
+        "placement": placement.as_json(),
+        "shared": [],
+        "projected": {query: dataclasses.asdict(one) for query, one in projected.items()},
+        "potential": dataclasses.asdict(parts),
+        "objective": {"name": name, "value": value},
+        "reasons": reasons(placement),
+        "fragments": fragments(deployment, placement),
+        "warnings": list(rates.warnings),
+    }
+
+
+def reasons(placement: Placement) -> dict[str, dict[str, str]]:
+    """Why each operator is where it is."""
+    out: dict[str, dict[str, str]] = {}
+    for (query, operator), reason in placement.reasons.items():
+        out.setdefault(query, {})[operator] = reason
+    return out
+
+
+def fragments(deployment: Deployment, placement: Placement) -> list[dict[str, Any]]:
+    """What would run as one Spark query each."""
+    from weft.plan.fragments import cut
+    from weft.spec import is_stateful, passes_through
+
+    pieces = cut(deployment, placement, lambda query, operator: is_stateful(operator), passes_through)
+    return [
+        {
+            "id": piece.id,
+            "site": piece.site,
+            "operators": list(piece.operators),
+            "stateful": piece.stateful,
+            "reads": list(piece.inputs),
+            "writes": [*piece.outputs, *(f"sink {name}" for name in piece.sinks)],
+        }
+        for piece in pieces
+    ]
+
+
+def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
+    from weft.plan.rates import ideal_rates
+
+    load_ms = ideal_rates(deployment).load_ms
+    for warning in planned["warnings"]:
+        note(f"warning: {warning}")
+    for query in deployment.queries:
+        homes = planned["placement"].get(query.name, {})
+        rows: Rows = [
+            (name, ", ".join(sites), f"{number(load_ms[query.name, name])} ms/s", planned["reasons"][query.name][name])
+            for name, sites in homes.items()
+        ]
+        print_table(f"query {query.name}", ("operator", "site", "load", "reason"), rows)
+        said = planned["projected"][query.name]
+        latency = "without bound" if said["latency_ms"] is None else f"{number(said['latency_ms'])} ms"
+        verdict = "admitted" if said["admitted"] else "not admitted"
+        say(f"  latency {latency}, availability {said['availability']:.4g}: {verdict}, {said['reason']}")
+        say("")
+    pieces: Rows = [
+        (piece["id"], piece["site"], ", ".join(piece["operators"]) or "(relay)", piece["stateful"] or "-",
+         ", ".join(piece["reads"]), ", ".join(piece["writes"]))
+        for piece in planned["fragments"]
+    ]  # fmt: skip
+    print_table("fragments", ("fragment", "site", "operators", "stateful", "reads", "writes"), pieces)
+    parts, objective = planned["potential"], planned["objective"]
+    value = "without bound" if objective["value"] is None else f"{objective['value']:,.2f}"
+    say("")
+    say(f"objective {objective['name']}: {value}")
+    say(
+        f"potential: load {parts['load']:.4g}, correlation {parts['correlation']:.4g}, network {parts['network']:.4g} "
+        f"ms, total {parts['total']:.4g} (weighted)"
+    )

@@ -1,0 +1,41 @@
+"""`weft status`: how is a run doing, asked from another terminal?"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from weft.cli.held import Held, held
+from weft.cli.output import File, Json, State, print_json, print_table, say
+from weft.cli.tables import FRAGMENT_HEAD, QUERY_HEAD, fragment_rows, query_rows
+
+
+def status(file: File, state: State = None, json: Json = False) -> None:
+    """Show what a running deployment does, or how the last run ended; Spark is not needed.
+
+    \b
+    Example:  weft status examples/meters/deployment.yaml
+    """
+    found = held(file, state)
+    told = found.status() or {}
+    alive, phase = found.alive(), found.phase()
+    if json:
+        print_json({**told, "alive": alive, "phase": phase, "pid": found.pid(), "state": str(found.folder)})
+        return
+    say(_headline(found, told, alive, phase))
+    if told:
+        say("")
+        print_table("queries", QUERY_HEAD, query_rows(told))
+        say("")
+        print_table("what runs where" if alive else "what ran where", FRAGMENT_HEAD, fragment_rows(told))
+        for name, why in told.get("down", {}).items():
+            say(f"down: {name}: {why}")
+
+
+def _headline(found: Held, told: dict[str, Any], alive: bool, phase: str) -> str:
+    age = f", as of {max(0.0, time.time() - told['at']):.0f} s ago" if "at" in told else ""
+    if alive:
+        return f"{found.file}: {phase} (process {found.pid()}){age}"
+    if phase == "never ran":
+        return f"{found.file}: nothing ever ran in {found.folder}; start it with `weft run {found.file}`"
+    return f"{found.file}: nothing runs; the last run {phase}{age}"

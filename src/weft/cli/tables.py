@@ -1,0 +1,82 @@
+"""How is a run shown? Rows for what queries do and for what runs where, the same live and from another terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.cli.output import Rows, number
+
+QUERY_HEAD = ("query", "in", "out", "out/s", "backlog", "p50 ms", "p95 ms", "promise")
+FRAGMENT_HEAD = ("site", "fragment", "operators", "batches", "batch ms", "records in")
+KEPT = {True: "kept", False: "broken", None: "-"}
+
+
+def query_rows(status: dict[str, Any]) -> Rows:
+    """One row per query: records, rate, backlog, latency, promise."""
+    rates, backlog = status.get("rates_per_s", {}), status.get("backlog", {})
+    rows = []
+    for name, numbers in status.get("queries", {}).items():
+        latency = numbers.get("latency_ms") or {}
+        rows.append((
+            name,
+            number(numbers.get("records_in")),
+            number(numbers.get("records_out")),
+            number(rates.get(name)),
+            number(backlog.get(name)),
+            number(latency.get("p50")),
+            number(latency.get("p95")),
+            KEPT[numbers.get("promise_kept")],
+        ))
+    return rows
+
+
+def fragment_rows(status: dict[str, Any]) -> Rows:
+    """One row per fragment, by site: its operators and how its batches go."""
+    fragments = sorted(status.get("fragments", {}).items(), key=lambda item: item[1]["site"])
+    down = status.get("down", {})
+    return [
+        (
+            one["site"],
+            name + (" (down)" if name in down else ""),
+            ", ".join(one["operators"]) or "(relay)",
+            number(one.get("batches")),
+            number(one.get("batch_ms"), 0),
+            number(one.get("records_in")),
+        )
+        for name, one in fragments
+    ]
+
+
+def in_one_line(status: dict[str, Any]) -> str:
+    """How a run goes, in one line for a log."""
+    queries = status.get("queries", {}).values()
+    slow = [one["latency_ms"]["p95"] for one in queries if one.get("latency_ms")]
+    parts = [
+        f"{status['phase']}, {status.get('wall_s', 0.0):.0f} s",
+        f"in {sum(one['records_in'] for one in queries):,}",
+        f"out {sum(one['records_out'] for one in queries):,}",
+        f"backlog {sum(status.get('backlog', {}).values()):,}",
+    ]
+    if slow:
+        parts.append(f"p95 {max(slow):,.0f} ms")
+    if status.get("down"):
+        parts.append(f"down: {', '.join(status['down'])}")
+    return ", ".join(parts)
+
+
+def screen(status: dict[str, Any], notes: tuple[str, ...] = ()) -> Any:
+    """A run as a live picture for a terminal."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from weft.cli.output import rich_table
+
+    head = Text(f"weft {status['phase']}, {status.get('wall_s', 0.0):.0f} s", style="bold")
+    parts: list[Any] = [head]
+    if status.get("queries"):
+        parts.append(rich_table("queries", QUERY_HEAD, query_rows(status)))
+    if status.get("fragments"):
+        parts.append(rich_table("what runs where", FRAGMENT_HEAD, fragment_rows(status)))
+    parts.extend(Text(f"down: {name}: {why}", style="red") for name, why in status.get("down", {}).items())
+    parts.extend(Text(line, style="dim") for line in notes)
+    return Group(*parts)
