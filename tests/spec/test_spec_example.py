@@ -270,7 +270,7 @@ def test_every_field_of_the_model_can_be_written_in_a_file() -> None:
     import dataclasses
 
     from weft.spec import keys
-    from weft.spec.shapes import Table
+    from weft.spec.tables import Table
 
     tables = [one for one in vars(keys).values() if isinstance(one, Table)]
     tables += [*keys.ARRIVALS.tables.values(), *keys.HAPPENING.tables.values()]

@@ -8,7 +8,8 @@ from typing import Any
 
 from weft.model import Cost, Order, Watermark
 from weft.spec.problems import Problems, brief, did_you_mean, join, listed
-from weft.spec.shapes import Items, Key, Number, Shape, Table, Text, found
+from weft.spec.shapes import Number, Shape, Text, found
+from weft.spec.tables import Items, Key, Table
 from weft.spec.tree import Node
 
 _UNITS = "microsecond|millisecond|second|minute|hour|day|week"

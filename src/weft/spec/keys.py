@@ -8,7 +8,8 @@ from weft import model
 from weft.model import Deployment
 from weft.spec.ddl import Ddl
 from weft.spec.forms import ByKind, ByVerb, CostForm, OrderForm, Watermarks
-from weft.spec.shapes import Anything, ByName, Choice, Flag, Items, Key, Number, Scalar, Table, Text
+from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
+from weft.spec.tables import ByName, Items, Key, Table
 
 AVAILABLE_POLICIES = ("near",)
 LATER_POLICIES = ("greedy", "dp", "xzh", "cuckoo", "refine", "random", "latency", "partition", "tree", "exact")
