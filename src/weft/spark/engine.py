@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,13 @@ from weft.spark.log import fence
 from weft.spark.progress import CpuTime
 from weft.spark.sinks import aside_of
 from weft.spark.wiring import Plans
+
+
+# Every channel that a fragment reads starts a Python process, and Spark waits ten seconds for each: started all at
+# once, those of a wide deployment would not answer in time.
+STARTS_AT_ONCE = 2
+START_S_MAX = 60.0
+_starts = threading.BoundedSemaphore(STARTS_AT_ONCE)
 
 
 class SparkEngine:
@@ -71,9 +79,19 @@ class _DrainingRun(FragmentRun):
 
     def start(self) -> None:
         """Start, and where all is to end by itself, watch for the end of the sources."""
-        super().start()
+        with _starts:
+            super().start()
+            self._wait_for_sources()
         if self.engine.until_done and self.fragment.sources:
             threading.Thread(target=self._drain, name=f"drain-{self.fragment.id}", daemon=True).start()
+
+    def _wait_for_sources(self) -> None:
+        assert self.query is not None
+        latest = time.monotonic() + START_S_MAX
+        while self.query.isActive and self.query.status["message"] == "Initializing sources":
+            if time.monotonic() > latest:
+                return
+            time.sleep(0.02)
 
     def _drain(self) -> None:
         try:

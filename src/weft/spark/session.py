@@ -77,7 +77,7 @@ def settings(log4j: Path) -> dict[str, str]:
         "spark.sql.streaming.offsetLog.formatVersion": "2",
         "spark.sql.streaming.pollingDelay": "25ms",
         "spark.sql.streaming.minBatchesToRetain": "20",
-        "spark.sql.streaming.numRecentProgressUpdates": "5",
+        "spark.sql.streaming.numRecentProgressUpdates": "32",
         # Finished jobs are of no use here, and keeping them grows the heap.
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "200",

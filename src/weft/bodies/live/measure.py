@@ -124,7 +124,7 @@ class Meter:
     def source(self, name: str) -> int:
         """Records that a source has offered; fragments that read it side by side see the same ones."""
         seen = [*self.offered.items(), *self.timed.items()]
-        return max((rows for (_, source), rows in seen if source == name), default=0) + self.bad_of(name)
+        return max((rows for (_, source), rows in seen if source == name), default=0)
 
     def bad_of(self, name: str) -> int:
         """Bad records that were left out of a source."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Any
 
 from weft.bodies.live.measure import Meter
@@ -10,6 +11,7 @@ from weft.model import Deployment
 from weft.spark.engine import SparkEngine
 from weft.spark.progress import BatchReport, new_reports
 
+HISTORY_MAX = 1000
 NOTHING_YET: dict[str, Any] = {"batches": 0, "batch_ms": None, "busy_ms": 0}
 
 
@@ -22,6 +24,7 @@ class Progress:
         self._seen: dict[str, int] = {}
         self._fragments: dict[str, dict[str, Any]] = {}
         self._backlog_max: dict[str, int] = {}
+        self.history: dict[str, deque[tuple[int, float]]] = {}
 
     def look(self) -> None:
         """Take in what has been reported since the last look."""
@@ -40,6 +43,8 @@ class Progress:
         numbers["batches"] += 1
         numbers["batch_ms"] = report.duration_ms
         numbers["busy_ms"] += report.duration_ms
+        recent = self.history.setdefault(name, deque(maxlen=HISTORY_MAX))
+        recent.append((sum(report.sources.values()), report.duration_ms))
         for source, rows in report.sources.items():
             key = (name, source)
             self.meter.offered[key] = self.meter.offered.get(key, 0) + rows
