@@ -3,6 +3,8 @@
 A reader that a watermark depends on gets two more columns: how far the stream's event time has come with the
 segment, and whether the row is a ghost, which carries that time where a segment holds no records. A new tick, one
 per start of the fragment, makes Spark run a batch without records: it sends what was due when the fragment stopped.
+After the end one batch more is asked for in the same way: the end moves Spark's watermark only for the batch after
+it, and an inner join would not run that one by itself.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from weft.spark.log import SEGMENT, TICK, Log, Manifest
 TIME = "_weft_time"
 GHOST = "_weft_ghost"
 FORMAT = "weft_log"
+END = "end"
 SEGMENTS_MAX = 512  # a batch's limit, so that a long backlog is worked off in pieces
 
 
@@ -56,7 +59,7 @@ class LogReader(DataSourceStreamReader):
         self.tasks = int(options.get("tasks", "2"))
         self.delay_ms = float(options.get("delay_ms", "0"))
         self.kbps = float(options.get("kbps", "0"))
-        self._seen: dict[int, Manifest] = {}
+        self._last: Manifest | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         return {SEGMENT: self.first, TICK: 0}
@@ -66,7 +69,16 @@ class LogReader(DataSourceStreamReader):
         reach = max(reach, start[SEGMENT])
         if self.delay_ms or self.kbps:
             reach = self._arrived(start[SEGMENT], reach)
-        return {SEGMENT: reach, TICK: max(self.tick, start[TICK])}
+        latest = {SEGMENT: reach, TICK: max(self.tick, start[TICK])}
+        if END in start or (self.time is not None and reach == start[SEGMENT] and self._ended(reach)):
+            latest[END] = 1
+        return latest
+
+    def _ended(self, reach: int) -> bool:
+        """Whether the stream's end lies just before a segment number."""
+        if reach and (self._last is None or self._last.segment != reach - 1):
+            self._last = self.log.manifest(reach - 1)
+        return self._last is not None and self._last.end
 
     def _arrived(self, start: int, reach: int) -> int:
         """Emulated links: a segment is there when its delay is over and its bytes have passed, one after another."""
@@ -82,7 +94,7 @@ class LogReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         manifests = [self.log.manifest(segment) for segment in range(start[SEGMENT], end[SEGMENT])]
-        ticked = end[TICK] > start[TICK]
+        ticked = end[TICK] > start[TICK] or (END in end and END not in start)
         if not manifests and not ticked:
             return []
         files = [path for manifest in manifests for path in self.log.files(manifest)]
