@@ -75,7 +75,7 @@ def planned_json(deployment: Deployment, placement: Placement) -> dict[str, Any]
     name = deployment.control.place.objective
     value = parts.total if name == "potential" else latency_total_ms(deployment, projected)
     return {
-        "placement": placement.as_json(),
+        "placement": {query.name: {} for query in deployment.queries} | placement.as_json(),
         "shared": [],
         "projected": {query: dataclasses.asdict(one) for query, one in projected.items()},
         "potential": dataclasses.asdict(parts),
@@ -120,7 +120,7 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
     for warning in planned["warnings"]:
         note(f"warning: {warning}")
     for query in deployment.queries:
-        homes = planned["placement"].get(query.name, {})
+        homes = planned["placement"][query.name]
         rows: Rows = [
             (name, ", ".join(sites), f"{number(load_ms[query.name, name])} ms/s", planned["reasons"][query.name][name])
             for name, sites in homes.items()

@@ -51,8 +51,11 @@ def in_one_line(status: dict[str, Any]) -> str:
     """How a run goes, in one line for a log."""
     queries = status.get("queries", {}).values()
     slow = [one["latency_ms"]["p95"] for one in queries if one.get("latency_ms")]
+    head = f"{status['phase']}, {status.get('wall_s', 0.0):.0f} s"
+    if not queries:
+        return head
     parts = [
-        f"{status['phase']}, {status.get('wall_s', 0.0):.0f} s",
+        head,
         f"in {sum(one['records_in'] for one in queries):,}",
         f"out {sum(one['records_out'] for one in queries):,}",
         f"backlog {sum(status.get('backlog', {}).values()):,}",

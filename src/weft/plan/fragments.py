@@ -130,9 +130,17 @@ def _of_query(
                 relayed[stream] = None
             reads = ((stream,), ()) if direct else ((), (stream,))
             fragments.append(
-                Fragment(f"{label}.sink", site, query.name, (), (), None, reads[0], reads[1], (), (label,))
+                Fragment(_relay_id(query, label), site, query.name, (), (), None, reads[0], reads[1], (), (label,))
             )
     return fragments
+
+
+def _relay_id(query: Query, label: str) -> str:
+    """`LABEL.sink`, lengthened where an operator's fragment may be called the same."""
+    name = f"{label}.sink"
+    while any(name == f"{query.name}.{operator.name}" for operator in query.operators):
+        name += "_"
+    return name
 
 
 def _groups(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from graphlib import TopologicalSorter
 
 from weft.model import Deployment, Query, Sink
@@ -16,11 +17,21 @@ def stream_of(query: Query, name: str) -> str:
 
 def topological(query: Query) -> tuple[str, ...]:
     """Operator names, each after everything it reads, in the order written where that leaves a choice."""
-    names = {operator.name for operator in query.operators}
+    rank = {operator.name: at for at, operator in enumerate(query.operators)}
     sorter = TopologicalSorter(
-        {operator.name: [name for name in operator.from_ if name in names] for operator in query.operators}
+        {operator.name: [name for name in operator.from_ if name in rank] for operator in query.operators}
     )
-    return tuple(sorter.static_order())
+    sorter.prepare()
+    order: list[str] = []
+    ready = [(rank[name], name) for name in sorter.get_ready()]
+    heapq.heapify(ready)
+    while ready:
+        _, name = heapq.heappop(ready)
+        order.append(name)
+        sorter.done(name)
+        for freed in sorter.get_ready():
+            heapq.heappush(ready, (rank[freed], freed))
+    return tuple(order)
 
 
 def source_names(deployment: Deployment, query: Query) -> tuple[str, ...]:

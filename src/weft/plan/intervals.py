@@ -15,7 +15,6 @@ def interval_ms(text: str) -> int:
     """Milliseconds in an interval such as `1 hour 30 minutes`; ValueError where it is none."""
     words = text.strip().lower().removeprefix("interval").strip()
     total = 0.0
-    rest = words
     for number, unit in _PART.findall(words):
         if unit not in UNITS_MS:
             raise ValueError(f"{text!r} is no interval: unknown unit {unit!r}")

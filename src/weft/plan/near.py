@@ -47,7 +47,7 @@ class _Near:
         for rank, site in enumerate(self.deployment.sites):
             if operator.site is not None and site.name != operator.site:
                 continue
-            why_not = self._why_not(query, operator, inputs, site.name)
+            why_not = self._why_not(query, operator, inputs, site.name, homes)
             if why_not:
                 refused.append(f"{site.name}: {why_not}")
                 continue
@@ -65,7 +65,9 @@ class _Near:
         )
         return home
 
-    def _why_not(self, query: Query, operator: Operator, inputs: list[tuple[str, str]], site: str) -> str | None:
+    def _why_not(
+        self, query: Query, operator: Operator, inputs: list[tuple[str, str]], site: str, homes: dict[str, str]
+    ) -> str | None:
         for _, start in inputs:
             why_not = self.paths.why_not(start, site)
             if why_not:
@@ -74,12 +76,12 @@ class _Near:
             why_not = self.paths.why_not(site, end)
             if why_not:
                 return f"its results are needed at {end}, but {why_not}"
-        return self._no_meeting(query, operator, site)
+        return self._no_meeting(query, operator, site, homes)
 
-    def _no_meeting(self, query: Query, operator: Operator, site: str) -> str | None:
-        # An operator downstream may join this stream with sources elsewhere: some site must be reachable by both.
+    def _no_meeting(self, query: Query, operator: Operator, site: str, homes: dict[str, str]) -> str | None:
+        # An operator downstream may join this stream with others: some site must be reachable by all.
         for name in _downstream(query, operator.name):
-            starts = {site, *_source_sites(self.deployment, query, name)}
+            starts = {site, *_starts(self.deployment, query, name, homes)}
             ends = [pin] if (pin := query.operator(name).site) else [end.name for end in self.deployment.sites]
             if not any(all(self.paths.why_not(start, end) is None for start in starts) for end in ends):
                 return f"{name} could not be reached by all of {', '.join(sorted(starts))}"
@@ -127,8 +129,8 @@ def _must_reach(query: Query, name: str) -> set[str]:
     return {pin for pin in pins if pin is not None}
 
 
-def _source_sites(deployment: Deployment, query: Query, name: str) -> set[str]:
-    """Sites of the sources that an operator depends on, directly or through others."""
+def _starts(deployment: Deployment, query: Query, name: str, homes: dict[str, str]) -> set[str]:
+    """Where the streams that an operator depends on come from: operators that are placed, else sources."""
     operators = {operator.name for operator in query.operators}
     sites: set[str] = set()
     waiting = [name]
@@ -138,7 +140,9 @@ def _source_sites(deployment: Deployment, query: Query, name: str) -> set[str]:
         if current in seen:
             continue
         seen.add(current)
-        if current in operators:
+        if current in homes:
+            sites.add(homes[current])
+        elif current in operators:
             waiting.extend(query.operator(current).from_)
         else:
             sites.add(deployment.source(current).site)

@@ -64,20 +64,18 @@ class Paths:
         return found
 
     def tree_allows(self, start: str, end: str) -> bool:
-        """N1: a stream of a site that names a parent flows only up; into the tree it comes only from below."""
-        if start == end:
-            return True
-        above = self._parents[start]
+        """N1: a stream flows only up its tree, and from the root on to sites that name no parent either."""
+        above: str | None = start
         while above is not None:
             if above == end:
                 return True
-            start, above = above, self._parents[above]
-        return self._parents[start] is None and self._parents[end] is None
+            above = self._parents[above]
+        return self._parents[end] is None
 
     def why_not(self, start: str, end: str) -> str | None:
         """The reason a stream may not flow between two sites, or None where it may."""
         if not self.tree_allows(start, end):
-            return f"streams of {start} flow only to its parents (tree rule), and {end} is none of them"
+            return f"streams flow only up to parents (tree rule), and {end} is none of {start}'s"
         if self.between(start, end) is None:
             return f"no path of links leads from {start} to {end}"
         return None
