@@ -11,7 +11,6 @@ from weft.model import Deployment, Link, Operator, Placement, Promise, Queue, Si
 from weft.plan.projection import Projection, latency_total_ms, project, utilisation
 from weft.plan.rates import ideal_rates
 
-
 NO_PROMISE = Promise()
 
 

@@ -12,6 +12,8 @@ import typer
 
 from weft.cli.output import FAILED, WRONG_INPUT, Json, fail, note, print_json
 
+ROOT = Path(__file__).resolve().parents[3]
+
 
 def bench(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One benchmark; all unless given.")] = None,
@@ -22,10 +24,9 @@ def bench(
     \b
     Example:  weft bench overhead
     """
-    root = Path(__file__).resolve().parents[3]
-    names = sorted(path.stem for path in root.glob("benchmarks/*.py") if not path.stem.startswith("_"))
+    names = sorted(path.stem for path in ROOT.glob("benchmarks/*.py") if not path.stem.startswith("_"))
     if not names:
-        fail(f"no benchmarks in {root}: they come with a checkout, set up by `make setup`", WRONG_INPUT)
+        fail(f"no benchmarks in {ROOT}: they come with a checkout, set up by `make setup`", WRONG_INPUT)
     if name is not None and name not in names:
         fail(f"no benchmark is called `{name}`; there are: {', '.join(names)}", WRONG_INPUT)
     results: dict[str, Any] = {}
@@ -33,7 +34,7 @@ def bench(
     for one in [name] if name else names:
         note(f"bench {one}")
         command = [sys.executable, "-m", f"benchmarks.{one}", *(["--json"] if json else [])]
-        done = subprocess.run(command, cwd=root, check=False, stdout=subprocess.PIPE if json else None, text=True)
+        done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE if json else None, text=True)
         if done.returncode:
             failed.append(one)
         elif json:

@@ -63,10 +63,14 @@ def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
         piece["reasons"] = {
             name: why[query][name]
             if planned.get((query, name)) == [piece["site"]]
-            else f"placed there by the run; the file as it is now would put it on {planned.get((query, name))}"
+            else f"placed there by the run; the file as it is now would put it on {_listed(planned, query, name)}"
             for name in piece["operators"]
         }
     return pieces
+
+
+def _listed(planned: dict[tuple[str, str], list[str]], query: str, name: str) -> str:
+    return ", ".join(planned.get((query, name), ["no site"]))
 
 
 def _wanted(pieces: list[dict[str, Any]], name: str) -> dict[str, Any]:
