@@ -22,6 +22,7 @@ from weft.cli.tables import in_one_line, screen
 SNAPSHOT_EVERY_S = 0.5
 LINE_EVERY_S = 5.0
 LOOK_S = 0.2
+SHOW_CURSOR = "\x1b[?25h\n"
 
 
 class Drive:
@@ -75,6 +76,10 @@ class Drive:
     def _signalled(self, which: int, frame: FrameType | None) -> None:
         del frame
         if self._asked:
+            with suppress(OSError, ValueError):
+                if self.streams.err.isatty():
+                    self.streams.err.write(SHOW_CURSOR)
+                    self.streams.err.flush()
             # Spark's process ends with this one.
             os._exit(FAILED)
         self._asked = True

@@ -115,7 +115,12 @@ def _print(file: Path, deployment: Deployment, folder: Path, summary: dict[str, 
     if flowed_s:
         summary = {**summary, "rates_per_s": {name: one["records_out"] / flowed_s for name, one in queries.items()}}
     summary = {**summary, "backlog": driven.status.get("backlog", {})}
-    say(f"{file}: done, records flowed for {flowed_s:.1f} s" if flowed_s else f"{file}: done")
+    if flowed_s:
+        say(f"{file}: done, records flowed for {flowed_s:.1f} s")
+    elif driven.run.phase == "starting":
+        say(f"{file}: was done before, this is what came out then; --fresh runs it again")
+    else:
+        say(f"{file}: stopped before records flowed")
     say("")
     print_table("queries", QUERY_HEAD, query_rows(summary))
     say("")
