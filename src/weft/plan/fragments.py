@@ -8,16 +8,22 @@ no second stateful operator, and hands through the event time that its watermark
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft.model import Deployment, Operator, Placement, Query
 from weft.plan.graph import sink_name, sink_site, stream_of, topological
 from weft.plan.times import Passes, Stateful, watermark_of
 
+Relays = Mapping[tuple[str, str, str], str]
+
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Operators of one query on one site, run as one Spark streaming query; a relay has no operators."""
+    """Operators of one query on one site, run as one Spark streaming query; a relay has no operators.
+
+    `relayed` tells which operator reads which source through a relay's stream, where it does not read it directly.
+    """
 
     id: str
     site: str
@@ -29,6 +35,7 @@ class Fragment:
     channels: tuple[str, ...]
     outputs: tuple[str, ...]
     sinks: tuple[str, ...]
+    relayed: tuple[tuple[str, str], ...] = ()
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -49,17 +56,40 @@ class _Group:
 
 
 def cut(
-    deployment: Deployment, placement: Placement, stateful: Stateful, passes: Passes
+    deployment: Deployment,
+    placement: Placement,
+    stateful: Stateful,
+    passes: Passes,
+    relays: Relays | None = None,
 ) -> tuple[Fragment, ...]:
-    """The fragments a placement needs, relays of sources and sinks included, upstream first."""
+    """The fragments a placement needs, relays of sources and sinks included, upstream first.
+
+    `relays` are those that a running deployment has already: who reads a source through one goes on so.
+    """
     fragments: list[Fragment] = []
-    relayed: dict[str, None] = {}
+    relayed: dict[str, str] = {}
     for query in deployment.queries:
-        fragments.extend(_of_query(deployment, query, placement, stateful, passes, relayed))
-    relays = [
-        Fragment(name, deployment.source(name).site, None, (), (), None, (name,), (), (name,), ()) for name in relayed
+        fragments.extend(_of_query(deployment, query, placement, stateful, passes, relayed, relays or {}))
+    first = [
+        Fragment(stream, deployment.source(name).site, None, (), (), None, (name,), (), (stream,), ())
+        for stream, name in relayed.items()
     ]
-    return (*relays, *fragments)
+    return (*first, *fragments)
+
+
+def relays_of(fragments: tuple[Fragment, ...]) -> Relays:
+    """Which operators of some fragments read which sources through which relay's stream."""
+    found: dict[tuple[str, str, str], str] = {}
+    for fragment in fragments:
+        for operator, stream in fragment.relayed:
+            assert fragment.query is not None
+            found[fragment.query, operator, source_of(stream)] = stream
+    return found
+
+
+def source_of(stream: str) -> str:
+    """The source that a relay's stream carries: all of it for everyone, or `SOURCE@QUERY.OPERATOR` for one reader."""
+    return stream.partition("@")[0]
 
 
 def _of_query(
@@ -68,7 +98,8 @@ def _of_query(
     placement: Placement,
     stateful: Stateful,
     passes: Passes,
-    relayed: dict[str, None],
+    relayed: dict[str, str],
+    relays: Relays,
 ) -> list[Fragment]:
     homes = {name: placement.home(query.name, name) for name in topological(query)}
     groups = _groups(deployment, query, homes, stateful, passes)
@@ -84,17 +115,22 @@ def _of_query(
         site = homes[names[0]]
         sources: dict[str, None] = {}
         channels: dict[str, None] = {}
+        through: list[tuple[str, str]] = []
         for name in names:
             for upstream in query.operator(name).from_:
                 if group_of.get(upstream) is group:
                     continue
-                stream = stream_of(query, upstream)
-                if stream == upstream and deployment.source(upstream).site == site:
-                    sources[stream] = None
-                else:
-                    channels[stream] = None
-                    if stream == upstream:
-                        relayed[stream] = None
+                if upstream in homes:
+                    channels[stream_of(query, upstream)] = None
+                    continue
+                relay = relays.get((query.name, name, upstream))
+                if relay is None and deployment.source(upstream).site == site:
+                    sources[upstream] = None
+                    continue
+                stream = relay or upstream
+                channels[stream] = None
+                relayed[stream] = upstream
+                through.append((name, stream))
         away = [
             name
             for name in names
@@ -118,6 +154,7 @@ def _of_query(
                 channels=tuple(channels),
                 outputs=tuple(f"{query.name}.{name}" for name in away),
                 sinks=tuple(here),
+                relayed=tuple(through),
             )
         )
     for label, sink in sinks.items():
@@ -127,7 +164,7 @@ def _of_query(
             stream = stream_of(query, sink.from_)
             direct = is_source and site == site_of(sink.from_)
             if is_source and not direct:
-                relayed[stream] = None
+                relayed[stream] = stream
             reads = ((stream,), ()) if direct else ((), (stream,))
             fragments.append(
                 Fragment(_relay_id(query, label), site, query.name, (), (), None, reads[0], reads[1], (), (label,))

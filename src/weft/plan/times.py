@@ -28,12 +28,16 @@ class Times:
     origins: dict[tuple[str, str], Origin]
 
     def columns(self, stream: str) -> tuple[str, ...]:
-        """The time columns a stream carries, sorted."""
-        return tuple(sorted(column for name, column in self.origins if name == stream))
+        """The time columns a stream carries, sorted; a relay carries what its source does."""
+        return tuple(sorted(column for name, column in self.origins if name == _carried(stream)))
 
     def origin(self, stream: str, column: str) -> Origin:
         """Where the time of a column comes from."""
-        return self.origins[stream, column]
+        return self.origins[_carried(stream), column]
+
+
+def _carried(stream: str) -> str:
+    return stream.partition("@")[0]
 
 
 def watermark_of(deployment: Deployment, query: Query, operator: Operator, name: str) -> Watermark | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from weft.model import Deployment
@@ -35,6 +36,7 @@ class Embedded:
     folders: Folders
     analysis: Analysis
     totals: dict[str, int] = field(default_factory=dict)
+    bad: dict[str, int] = field(default_factory=dict)
     owns_session: bool = True
 
     def engine(
@@ -82,13 +84,14 @@ class Embedded:
 
 def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tuple[float, float]]]) -> Embedded:
     """Start Spark (or take the session that is there), try every operator, lay down recordings."""
-    existing = SparkSession.getActiveSession()
-    session = existing or start_session(folders.logs, [deployment.folder])
+    borrowed = SparkContext._active_spark_context is not None
+    session = start_session(folders.logs, [deployment.folder])
     analysis = analyse(session, deployment)
-    found = Embedded(session, deployment, folders, analysis, owns_session=existing is None)
+    found = Embedded(session, deployment, folders, analysis, owns_session=not borrowed)
     for source in deployment.sources:
         if source.format == "replay":
             found.totals[source.name] = sources.record(session, deployment, source, folders)
+            found.bad[source.name] = sources.bad_in_recording(source, folders)
     flows = read_flows(folders.flows)
     flows["factors"] = factors
     flows["launches"] = len(flows["starts"]) + 1

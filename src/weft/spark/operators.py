@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -20,6 +21,8 @@ STATEFUL_NODES = (
     "FlatMapGroupsInPandasWithState", "TransformWithState", "TransformWithStateInPySpark",
     "TransformWithStateInPandas", "Join",
 )
+
+_PYTHON_ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Fenced|Warning)\b.*:")
 
 # Views are per session, and SQL is resolved against them at once: one operator at a time.
 _views = threading.Lock()
@@ -47,9 +50,8 @@ def one_line(error: BaseException) -> str:
     """What went wrong, without the stacks that Spark and Python append."""
     text = str(error).split("JVM stacktrace")[0].split("\n\tat ")[0].strip()
     if "Traceback (most recent call last)" in text:
-        # The last line that is not indented is the error itself.
-        lines = [line for line in text.splitlines() if line and not line.startswith((" ", "\t"))]
-        text = next((line for line in reversed(lines) if not line.startswith("Traceback")), text)
+        errors = [line for line in text.splitlines() if _PYTHON_ERROR.match(line)]
+        text = errors[-1] if errors else text
     text = text.split(";\n")[0].strip()
     return text.splitlines()[0] if text else type(error).__name__
 

@@ -187,7 +187,7 @@ def made_up(schema: Any, numbers: NDArray[np.int64], births_us: NDArray[np.int64
             born = True
             arrays.append(pa.array(births_us + shift_us, pa.timestamp("us")).cast(pa.timestamp("us", "UTC")).cast(kind))
         elif pa.types.is_integer(kind):
-            bound = 2 ** (kind.bit_width - 1)
+            bound = 2 ** (kind.bit_width - 1) - 1
             values = numbers % bound if not counted else numbers * 31 % min(bound, 1000)
             counted = True
             arrays.append(pa.array(values).cast(kind))

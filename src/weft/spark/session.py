@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+WORKERS = Path(__file__).parent / "workers"
 LOG4J = """status = error
 name = weft
 appender.file.type = RollingFile
@@ -37,11 +38,13 @@ def start_session(logs: Path, modules: Sequence[str] = (), cores: int = 2) -> Sp
     # Workers would otherwise take the first python on the PATH, which may lack the packages.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # Functions of the user's modules run in workers too.
-    os.environ["PYTHONPATH"] = os.pathsep.join([*modules, *filter(None, [os.environ.get("PYTHONPATH")])])
+    # Functions of the user's modules run in workers too; WORKERS makes each of those processes start sooner.
+    before = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(WORKERS), *modules, *before]))
     builder = SparkSession.builder.appName("weft").master(f"local[{cores}]")
     for key, value in settings(log4j).items():
         builder = builder.config(key, value)
+    # A program may have a session already (tests, notebooks): then it is that one, with its own settings.
     session = builder.getOrCreate()
     from weft.spark.rate import RateSource
     from weft.spark.reader import LogSource

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -137,8 +137,9 @@ def record(session: SparkSession, deployment: Deployment, source: Source, folder
     ending = ending_of(path)
     as_file = Source(source.name, source.site, ending, source.schema, source.path, source.options, source.bad_records)
     frame = session.read.schema(_with_bad(source, ending)).format(ending).options(**reader_options(as_file)).load(path)
+    seen = Observation()
     if BAD in frame.columns:
-        frame = frame.filter(F.col(BAD).isNull()).drop(BAD)
+        frame = frame.observe(seen, F.count(F.col(BAD)).alias("bad")).filter(F.col(BAD).isNull()).drop(BAD)
     writer = LogWriter(log, 1, "recording")
     in_order = (
         frame.select(
@@ -153,8 +154,16 @@ def record(session: SparkSession, deployment: Deployment, source: Source, folder
     )
     folder = log.folder / "unsplit"
     in_order.write.mode("overwrite").option("maxRecordsPerFile", RECORDS_PER_SEGMENT).parquet(str(folder))
+    if source.bad_records == "skip" and ending != "parquet":
+        write_atomically(log.folder / "bad", str(seen.get["bad"]).encode())
     total = _as_segments(writer, sorted(folder.glob("*.parquet")))
     return total
+
+
+def bad_in_recording(source: Source, folders: Folders) -> int:
+    """How many records were left out when a replay's file was laid down."""
+    path = folders.recording(source.name).folder / "bad"
+    return int(path.read_text()) if path.exists() else 0
 
 
 def _as_segments(writer: LogWriter, files: list[Path]) -> int:

@@ -34,7 +34,8 @@ def key_of(query: Query, sink: Sink) -> tuple[str, ...]:
 
 def last_values(changes: DataFrame, key: tuple[str, ...]) -> DataFrame:
     """Of every key the row of the latest batch."""
-    latest = Window.partitionBy(*[F.col(f"`{name}`") for name in key]).orderBy(F.col(SEGMENT).desc())
+    groups = [F.col(f"`{name}`") for name in key] or [F.lit(0)]
+    latest = Window.partitionBy(*groups).orderBy(F.col(SEGMENT).desc())
     ranked = changes.withColumn("_weft_rank", F.row_number().over(latest))
     return ranked.filter("_weft_rank = 1").drop("_weft_rank", SEGMENT)
 
@@ -51,7 +52,8 @@ def settle(session: SparkSession, path: Path, query: Query, sink: Sink) -> None:
     key = key_of(query, sink)
     writer = SinkWriter(path, sink, epoch_of(aside_of(path)), WRITER)
     last = writer.last
-    if not key or last is None or last.writer == WRITER:
+    whole = query.operator(sink.from_).sql is not None  # SQL without a key gives one row over all
+    if not (key or whole) or last is None or last.writer == WRITER:
         return
     changes = [str(changes_of(path) / f"{number:010d}") for number in range(last.segment + 1)]
     segment = F.regexp_extract(F.input_file_name(), r"/(\d{10})/[^/]*$", 1).cast("bigint")

@@ -19,7 +19,7 @@ from weft.protocol.machine import (
     TimerFired,
     story_line,
 )
-from weft.protocol.messages import BadMessage, decode, encode
+from weft.protocol.messages import BadMessage, FragmentRunning, StartFragment, decode, encode
 
 Perform = Callable[[Effect], None]
 Tell = Callable[[str], None]
@@ -59,6 +59,9 @@ class Carrier:
         except BadMessage as error:
             self._story(f"# {self.machine.name} refused a message from {sender}: {error}")
 
+    def _states(self) -> dict[str, str]:
+        return {key: row.state for key, row in self.machine.rows.items()}
+
     def _run(self) -> None:
         try:
             while (fact := self._next()) is not None:
@@ -80,8 +83,10 @@ class Carrier:
                 continue
 
     def _step(self, fact: Input) -> None:
+        before = self._states()
         effects = self.machine.handle(fact)
-        self._story(story_line(int(time.time() * 1000), self.machine.name, fact, effects))
+        if before != self._states() or not _is_routine(fact, effects):
+            self._story(story_line(int(time.time() * 1000), self.machine.name, fact, effects))
         for effect in effects:
             match effect:
                 case Send(to=to, message=message):
@@ -92,3 +97,15 @@ class Carrier:
                     self._timers.pop(name, None)
                 case _:
                     self._perform(effect)
+
+
+def _is_routine(fact: Input, effects: list[Effect]) -> bool:
+    """Asking after what runs, and the answer, every few seconds: left out of the story where nothing changes."""
+    asked = isinstance(fact, TimerFired) or (
+        isinstance(fact, Received) and isinstance(fact.message, StartFragment | FragmentRunning)
+    )
+    return asked and all(
+        isinstance(effect, SetTimer)
+        or (isinstance(effect, Send) and isinstance(effect.message, StartFragment | FragmentRunning))
+        for effect in effects
+    )

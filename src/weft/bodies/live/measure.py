@@ -71,7 +71,7 @@ class Meter:
         self.bad: dict[tuple[str, str], int] = {}
         self.batches: dict[str, dict[str, Any]] = {}
         self.operators: dict[str, int] = {}
-        self.streams: dict[str, int] = {}
+        self.sinks: dict[str, int] = {}
         self._latencies: dict[str, Latencies] = {}
         self._recent: dict[str, deque[tuple[float, int]]] = {}
         self._lock = threading.Lock()
@@ -81,20 +81,22 @@ class Meter:
         manifest = commit.manifest
         with self._lock:
             self.commits += 1
-            self.streams[commit.stream] = manifest.rows_total
+            if not commit.is_sink:
+                return
+            self.sinks[commit.stream] = manifest.rows_total
             recent = self._recent.setdefault(commit.stream, deque())
             recent.append((time.monotonic(), manifest.rows))
             while recent and recent[0][0] < time.monotonic() - RECENT_S:
                 recent.popleft()
-            if commit.is_sink and manifest.rows and manifest.birth_ms is not None:
+            if manifest.rows and manifest.birth_ms is not None:
                 first, last = manifest.birth_ms
                 latencies = self._latencies.setdefault(commit.stream, Latencies())
                 latencies.add(manifest.committed_ms - last, manifest.committed_ms - first, manifest.rows)
 
-    def rate_per_s(self, stream: str) -> float:
-        """Records per second committed lately."""
+    def rate_per_s(self, sink: str) -> float:
+        """Records per second that a sink was given lately."""
         with self._lock:
-            recent = self._recent.get(stream)
+            recent = self._recent.get(sink)
             if not recent:
                 return 0.0
             since = time.monotonic() - RECENT_S
@@ -105,7 +107,7 @@ class Meter:
         names = [sink_name(query, sink) for sink in query.sinks]
         with self._lock:
             spans = [span for name in names for span in self._latencies.get(name, Latencies()).spans]
-            records_out = sum(self.streams.get(name, 0) for name in names)
+            records_out = sum(self.sinks.get(name, 0) for name in names)
         latencies = Latencies(deque(spans))
         summary = latencies.summary()
         promise = query.promise

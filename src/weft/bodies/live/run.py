@@ -149,6 +149,8 @@ class Run:
     def _begin(self, watch: Callable[[Run], None]) -> None:
         self.spark = embedded.start(self.deployment, self.state.folders, self._factors())
         analysis = self.spark.analysis
+        for name, bad in self.spark.bad.items():
+            self.meter.bad["recording", name] = bad
 
         def stateful(query: Any, operator: Any) -> bool:
             return f"{query.name}.{operator.name}" in analysis.stateful
@@ -265,6 +267,8 @@ class Run:
             watch(self)
         self.progress.look()
         if self._failure is not None:
+            self.phase = "failed"
+            self.state.write("status.json", {**self.status(), "reason": self._failure})
             raise RunFailed(self._failure)
         if done:
             self.spark.settle_updates(self.fragments)

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -42,7 +43,7 @@ class State:
         self.path.mkdir(parents=True, exist_ok=True)
         handle = open(self.path / "lock", "a+", encoding="utf-8")  # noqa: SIM115
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(handle)
         except BlockingIOError as error:
             handle.seek(0)
             pid = handle.read().strip() or "unknown"
@@ -55,6 +56,8 @@ class State:
         handle.write(str(os.getpid()))
         handle.flush()
         self._lock = handle
+        # Meant for a run that is gone.
+        (self.path / "stop").unlink(missing_ok=True)
 
     def unlock(self) -> None:
         """Let another run have the folder."""
@@ -82,6 +85,15 @@ class State:
     def write(self, name: str, value: Any) -> None:
         """Replace a JSON file of the state."""
         write_atomically(self.path / name, json.dumps(value, default=str).encode())
+
+
+def _take(handle: IO[str]) -> None:
+    """Lock a file; whoever only looks whether it is locked holds it for an instant, so one more try is fair."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(0.2)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 # What may change between two runs of one state: nothing in it decides what the streams hold.

@@ -1,0 +1,33 @@
+"""Python runs this at the start of every process that Spark starts: take pyspark from where it is installed.
+
+Spark puts its pyspark.zip first on their path. A zip holds no compiled files, so that each process would compile
+pyspark anew: 1.4 s of CPU instead of 0.4 s, for every channel that is read, and Spark waits ten seconds for each.
+"""
+
+import os
+import sys
+from importlib.machinery import PathFinder
+
+
+def _take_installed() -> None:
+    zips = [path for path in sys.path if os.path.basename(path) == "pyspark.zip"]
+    rest = [path for path in sys.path if path not in zips]
+    found = PathFinder.find_spec("pyspark", rest)
+    # Only where the zip belongs to that same installation are both the same version.
+    if found is not None and found.origin and all(path.startswith(os.path.dirname(found.origin)) for path in zips):
+        sys.path[:] = rest
+
+
+def _run_next() -> None:
+    """Only the first sitecustomize on the path is run: let one of the user's own have its turn."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
+    ours = sys.modules.pop("sitecustomize")
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError:
+        sys.modules["sitecustomize"] = ours
+
+
+_take_installed()
+_run_next()
