@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from weft import __version__
-from weft.cli import bench, check, explain, explore, logs, plan, run, status, stop
+from weft.cli import bench, check, explain, explore, logs, plan, run, status, stop, twin
 
 app = typer.Typer(
     name="weft",
@@ -43,6 +43,7 @@ COMMANDS = (
     (check.check, "Validate a deployment file."),
     (check.schema, "Print the JSON Schema of deployment files."),
     (plan.plan, "Show what would run where, and why."),
+    (twin.twin, "Simulate a deployment in virtual time."),
     (run.run, "Run a deployment on Spark."),
     (status.status, "Show how a run is doing."),
     (logs.logs, "Show what sites heard and did."),

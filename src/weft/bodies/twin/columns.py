@@ -1,0 +1,77 @@
+"""The flat memory of the event loop: one array of whole numbers `m`, one of floats `x`.
+
+Everything stands at an offset of `m`, and that offset is its handle: `m[site + BUSY]`, `m[operator + HOME]` (itself
+the handle of a site), `m[record + TIME]`. The first numbers of `m` are the scalars of the run.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Scalars, at the start of `m`.
+_n = count()
+FREE, FREE_N, CURSOR, HEAP, HEAP_N, ACCEPTS, EVENTS, LOG, LOG_N, LOG_ROOM = (next(_n) for _ in range(10))
+TODO, TODO_N, POOL_N, POOL_N_MAX, RECORDS, RECORDS_N, RECORDS_MAX, LOST = (next(_n) for _ in range(8))
+WHEEL, WHEEL_MASK, WIDTH, RANKED, SERIES_SHIFT, SERIES_N, CONTRIBUTING = (next(_n) for _ in range(7))
+WAYS, SITES_N, SOURCES, SOURCES_N, SPARE = (next(_n) for _ in range(5))
+SCALARS = 32
+
+# A record: 8 numbers, one cache line. It waits at an operator, is in service, or has one event pending.
+TIME, KEY, NEXT, BIRTH, STREAM, AT, MASK, SEQ = range(8)
+LEFT, SIDE = TIME, MASK  # while it is at an operator
+RECORD_SIZE = 8
+
+# What every reader of a stream has: an operator or a sink.
+HOME = 0
+
+# What every stream's maker has: a source or an operator.
+RANK, READERS, READERS_N, NUMBER, FLOATS, HELD = range(1, 7)
+
+# A site.
+SERVING, STARTED, HEAD, TAIL, WAITING, WAITING_MAX, BUSY, DOWN, AREA, SINCE, SERIES, INDEX, SPEED = range(13)
+SITE_SIZE = 16
+
+# An operator.
+WAITS, LIMIT, BLOCKS, PARKED, PARKED_END, OUTSIDE, OUTSIDE_END, KIND, COST, KEY_COST, KEY_SELECTIVITY = range(7, 18)
+ARRIVED, BEGUN, ENDED, DROPPED, DUE, RING_0, RING_1, RING_SIZE, WINDOW = range(18, 27)
+OPERATOR_SIZE = 32
+FILTER, JOIN_RECORDS, JOIN_SECONDS, WINDOW_RECORDS, WINDOW_SECONDS = range(5)
+CONSTANT, UNIFORM, EXPONENTIAL, NORMAL, EMPIRICAL = range(5)
+BYTES, COST_A, COST_B, SELECTIVITY, LENGTH = range(5)  # in x, from FLOATS on
+FLOATS_SIZE = 5
+
+# A source.
+STEP, STEP_LAST, STEP_RATE, BORN, BACKLOG, BACKLOG_END, RANDOM, KEY_GAP, EVENT = range(7, 16)
+SOURCE_SIZE = 16
+EXACT_NS = 1  # in x
+
+# A link.
+FREE_AT, CUT_UNTIL, DELAY, SENT, LINK_BUSY, LINK_FLOATS = range(6)
+LINK_SIZE = 8
+
+# A sink.
+SINK_NUMBER = 1
+SINK_SIZE = 2
+
+# A time or count window: its open windows follow as (count, youngest).
+LOW, GREATEST, LATENESS, WINDOWS_N = range(4)
+WINDOW_HEAD = 4
+
+# The order of events at one nanosecond: services end, records enter links, records arrive.
+END, HOP, ARRIVE = range(3)
+KIND_SHIFT, RANK_SHIFT = 60, 38
+NUMBER_MASK = (1 << RANK_SHIFT) - 1
+
+JOIN_RATE_RECORDS = 32
+TODO_SIZE = 1 << 12
+READERS_MAX = 62  # of one stream, as bits of a copy's MASK
+EVERYONE = -1
+NOBODY = -1
+NEVER_NS = 1 << 61
+DONE, LOG_FULL, POOL_FULL = range(3)

@@ -1,0 +1,97 @@
+"""What reached the sinks, and when: exact while it fits, to 12 significant bits beyond."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from weft.bodies.twin.columns import Floats, Ints
+
+EXACT_MAX = 4_000_000
+BITS_KEPT = 12
+
+
+@dataclass(slots=True)
+class Latencies:
+    """Latencies of one query in ns."""
+
+    n: int = 0
+    total: int = 0
+    greatest: int = 0
+    chunks: list[Ints] = field(default_factory=list)
+    kept: int = 0
+    values: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def add(self, latencies: Ints) -> None:
+        """Takes some more."""
+        self.n += len(latencies)
+        self.total += int(latencies.sum())
+        self.greatest = max(self.greatest, int(latencies.max()))
+        self.chunks.append(latencies.copy())
+        self.kept += len(latencies)
+        if self.kept > EXACT_MAX:
+            self._fold()
+
+    def _fold(self) -> None:
+        fresh = np.concatenate(self.chunks)
+        bits = np.maximum(0, np.frexp(fresh.astype(np.float64))[1] - BITS_KEPT)
+        rounded = (fresh >> bits) << bits
+        values, inverse = np.unique(np.concatenate([self.values, rounded]), return_inverse=True)
+        counts = np.bincount(inverse, weights=np.concatenate([self.counts, np.ones(len(rounded))]))
+        self.values, self.counts = values, counts.astype(np.int64)
+        self.chunks, self.kept = [], 0
+
+    def quantile(self, share: float) -> int | None:
+        """The least latency that this share of the records does not exceed (nearest rank)."""
+        if self.n == 0:
+            return None
+        rank = max(0, int(np.ceil(share * self.n)) - 1)
+        if len(self.values) == 0:
+            everything = np.concatenate(self.chunks)
+            self.chunks = [everything]
+            return int(np.partition(everything, rank)[rank])
+        self._fold() if self.chunks else None
+        return int(self.values[np.searchsorted(np.cumsum(self.counts), rank, side="right")])
+
+    def summary(self) -> dict[str, float] | None:
+        """Mean, quantiles and maximum in ms; None where nothing arrived."""
+        if self.n == 0:
+            return None
+        values = {"mean": self.total / self.n}
+        values |= {f"p{q}": float(self.quantile(q / 100) or 0) for q in (50, 95, 99)}
+        values["max"] = float(self.greatest)
+        return {name: round(value / 1e6, 6) for name, value in values.items()}
+
+
+class Measures:
+    """Hears of every record that reaches a sink."""
+
+    def __init__(self, query_of_sink: list[int], queries: int, series_ns: int, series_n: int) -> None:
+        self._query_of_sink = np.array(query_of_sink or [0], np.int64)
+        self._shift = series_ns.bit_length() - 1
+        self.latencies = [Latencies() for _ in range(queries)]
+        self.series_sum: Floats = np.zeros((queries, series_n))
+        self.series_count: Ints = np.zeros((queries, series_n), np.int64)
+        self.since_ns = 0
+        self.born_before: dict[str, int] = {}
+        self.records: list[tuple[Ints, Ints, Ints]] | None = None
+
+    def take(self, sink: Ints, time: Ints, latency: Ints) -> None:
+        """Some records, in the order they arrived."""
+        query = self._query_of_sink[sink]
+        if self.records is not None:
+            self.records.append((sink.copy(), time.copy(), latency.copy()))
+        bucket = np.minimum(time >> self._shift, self.series_count.shape[1] - 1)
+        for q in np.unique(query):
+            mine = query == q
+            self.latencies[q].add(latency[mine])
+            n = self.series_count.shape[1]
+            self.series_count[q] += np.bincount(bucket[mine], minlength=n)
+            self.series_sum[q] += np.bincount(bucket[mine], weights=latency[mine], minlength=n)
+
+    def forget(self, at_ns: int, born: dict[str, int]) -> None:
+        """Counts begin anew."""
+        self.latencies = [Latencies() for _ in self.latencies]
+        self.since_ns, self.born_before = at_ns, born

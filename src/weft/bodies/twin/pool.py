@@ -1,0 +1,166 @@
+"""Records and their events: a free list of records, a hashed timing wheel, and a heap for the slot at hand.
+
+An event is a record with a TIME. What lies in a later slot of the wheel is an unordered list; when its slot comes,
+it enters a small binary heap ordered by (TIME, KEY). KEY is (kind, rank of the stream, number in that stream), so the
+order of events at one nanosecond does not depend on how they were scheduled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from weft.bodies.twin.columns import (
+    CURSOR,
+    FREE,
+    FREE_N,
+    HEAP,
+    HEAP_N,
+    KEY,
+    KIND_SHIFT,
+    NEXT,
+    NOBODY,
+    POOL_N,
+    POOL_N_MAX,
+    RANK_SHIFT,
+    RECORD_SIZE,
+    RECORDS_N,
+    TIME,
+    WHEEL,
+    WHEEL_MASK,
+    WIDTH,
+)
+
+
+@njit(cache=True)
+def key_for(kind: int, rank: int, number: int) -> int:
+    """The place of an event among those at one nanosecond."""
+    return (kind << KIND_SHIFT) | (rank << RANK_SHIFT) | number
+
+
+@njit(cache=True)
+def grown(m: Any, need: int) -> Any:
+    """The memory, larger where fewer than `need` records are free."""
+    if m[FREE_N] >= need:
+        return m
+    add = max(need, m[RECORDS_N])
+    size = m.shape[0]
+    heap = size + add * RECORD_SIZE
+    more = np.empty(heap + m[RECORDS_N] + add, np.int64)
+    more[:size] = m
+    for r in range(size, heap, RECORD_SIZE):
+        more[r + NEXT] = r + RECORD_SIZE
+    more[heap - RECORD_SIZE + NEXT] = m[FREE]
+    more[FREE] = size
+    more[FREE_N] += add
+    more[RECORDS_N] += add
+    for i in range(m[HEAP_N]):
+        more[heap + i] = m[m[HEAP] + i]
+    more[HEAP] = heap
+    return more
+
+
+@njit(cache=True)
+def take(m: Any) -> Any:
+    """A free record."""
+    r = m[FREE]
+    m[FREE] = m[r + NEXT]
+    m[FREE_N] -= 1
+    m[POOL_N] += 1
+    m[POOL_N_MAX] = max(m[POOL_N_MAX], m[POOL_N])
+    return r
+
+
+@njit(cache=True)
+def give(m: Any, r: int) -> None:
+    """A record that is done with."""
+    m[r + NEXT] = m[FREE]
+    m[FREE] = r
+    m[FREE_N] += 1
+    m[POOL_N] -= 1
+
+
+@njit(cache=True)
+def before(m: Any, a: int, b: int) -> Any:
+    """Whether one event comes before another."""
+    return m[a + TIME] < m[b + TIME] or (m[a + TIME] == m[b + TIME] and m[a + KEY] < m[b + KEY])
+
+
+@njit(cache=True)
+def push(m: Any, r: int) -> None:
+    """Puts an event into the heap."""
+    heap = m[HEAP]
+    i = m[HEAP_N]
+    m[HEAP_N] = i + 1
+    while i > 0:
+        above = (i - 1) >> 1
+        if not before(m, r, m[heap + above]):
+            break
+        m[heap + i] = m[heap + above]
+        i = above
+    m[heap + i] = r
+
+
+@njit(cache=True)
+def pop(m: Any) -> Any:
+    """Takes the first event out of the heap."""
+    heap = m[HEAP]
+    first = m[heap]
+    n = m[HEAP_N] - 1
+    m[HEAP_N] = n
+    last = m[heap + n]
+    i = 0
+    while True:
+        below = 2 * i + 1
+        if below >= n:
+            break
+        if below + 1 < n and before(m, m[heap + below + 1], m[heap + below]):
+            below += 1
+        if not before(m, m[heap + below], last):
+            break
+        m[heap + i] = m[heap + below]
+        i = below
+    m[heap + i] = last
+    return first
+
+
+@njit(cache=True)
+def schedule(m: Any, r: int) -> None:
+    """Puts an event where its TIME says."""
+    slot = m[r + TIME] >> m[WIDTH]
+    if slot <= m[CURSOR]:
+        push(m, r)
+    else:
+        at = m[WHEEL] + (slot & m[WHEEL_MASK])
+        m[r + NEXT] = m[at]
+        m[at] = r
+
+
+@njit(cache=True)
+def refill(m: Any, until: int) -> bool:
+    """Turns the wheel to the next slot with an event due in it; False where none comes before `until`."""
+    width, mask, wheel = m[WIDTH], m[WHEEL_MASK], m[WHEEL]
+    last = (until - 1) >> width
+    cursor = m[CURSOR]
+    while cursor < last:
+        cursor += 1
+        r = m[wheel + (cursor & mask)]
+        if r == NOBODY:
+            continue
+        m[CURSOR] = cursor
+        kept = NOBODY
+        while r != NOBODY:
+            following = m[r + NEXT]
+            if m[r + TIME] >> width == cursor:
+                push(m, r)
+            else:
+                m[r + NEXT] = kept
+                kept = r
+            r = following
+        m[wheel + (cursor & mask)] = kept
+        if m[HEAP_N] > 0:
+            return True
+    m[CURSOR] = max(cursor, m[CURSOR])
+    return False

@@ -1,0 +1,84 @@
+"""One run of the twin, from a deployment to its result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from weft.bodies.twin import columns as c
+from weft.bodies.twin.gather import gather
+from weft.bodies.twin.layout import DISCIPLINES, Options, lay_out
+from weft.bodies.twin.measures import Measures
+from weft.bodies.twin.plane import Overflow, Plane
+from weft.bodies.twin.result import Result
+from weft.bodies.twin.warn import before_warnings, overflow_warning
+from weft.model import Deployment, Placement
+from weft.plan import place
+
+NS_PER_S = 1_000_000_000
+SECONDS_MAX = 3_000_000.0
+CHUNKS = 100
+
+Progress = Callable[[float, float], None]
+"""Told how many seconds of how many have passed."""
+
+
+class CannotRun(ValueError):
+    """What is asked cannot be simulated; the text says why."""
+
+
+def run(
+    deployment: Deployment,
+    placement: Placement | None = None,
+    seconds: float = 60.0,
+    seed: int = 0,
+    plot: str | None = None,
+    *,
+    warmup_s: float = 0.0,
+    discipline: str = "fcfs",
+    latency: str = "emitted",
+    records_max: int = 2_000_000,
+    progress: Progress | None = None,
+) -> Result:
+    """Simulates a deployment; the same seed gives the same result, bit for bit, but for `wall_s`."""
+    began = time.perf_counter()
+    if not 0 < seconds <= SECONDS_MAX or not 0 <= warmup_s < seconds:
+        raise CannotRun(f"seconds must lie above the warm-up and at most {SECONDS_MAX:g}, found {seconds:g}")
+    if discipline not in DISCIPLINES or latency not in ("emitted", "contributing"):
+        raise CannotRun(f"discipline is one of {', '.join(DISCIPLINES)}, latency is emitted or contributing")
+    if not deployment.sources:
+        raise CannotRun("the deployment has no source: nothing would ever happen")
+    placement = placement or place(deployment, seed=seed)
+    until_ns = round(seconds * NS_PER_S)
+    options = Options(discipline, latency == "contributing", records_max)
+    layout = lay_out(deployment, placement, until_ns, seed, options)
+    measures = Measures(
+        layout.query_of_sink, len(deployment.queries), layout.series_ns, int(layout.m[c.SERIES_N])
+    )
+    plane = Plane(layout, measures)
+    warnings = before_warnings(deployment, placement)
+    warmup_ns = round(warmup_s * NS_PER_S)
+    try:
+        for moment in _moments(warmup_ns, until_ns):
+            plane.advance(moment)
+            if moment == warmup_ns:
+                plane.forget(moment)
+            if progress is not None:
+                progress(moment / NS_PER_S, seconds)
+    except Overflow:
+        warnings.append(overflow_warning(plane, records_max))
+    except KeyboardInterrupt:
+        warnings.append(f"interrupted at {plane.now_ns / NS_PER_S:g} s of {seconds:g} s: results so far")
+    result = gather(deployment, placement, plane, warnings)
+    result.wall_s = round(time.perf_counter() - began, 6)
+    if plot is not None:
+        from weft.bodies.twin.plot import draw
+
+        draw(result, plot)
+    return result
+
+
+def _moments(warmup_ns: int, until_ns: int) -> list[int]:
+    """Where a run pauses for progress and interruption, its warm-up and its end included."""
+    steps = {until_ns * k // CHUNKS for k in range(1, CHUNKS)}
+    return sorted({*steps, warmup_ns, until_ns} - {0})

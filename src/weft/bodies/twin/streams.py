@@ -1,0 +1,204 @@
+"""How records travel: one copy per destination site, over the links of the least-delay path, duplicated on arrival.
+
+A link sends one record after another at its bandwidth, then each takes the delay; so what is in flight never exceeds
+bandwidth times delay. A copy carries the readers it was sent for (MASK); one that has moved meanwhile gets its copy
+forwarded from where the record arrives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from weft.bodies.twin.columns import (
+    ARRIVE,
+    AT,
+    BIRTH,
+    BYTES,
+    CUT_UNTIL,
+    DELAY,
+    EVENTS,
+    EVERYONE,
+    FLOATS,
+    FREE_AT,
+    FREE_N,
+    HEAP,
+    HEAP_N,
+    HOME,
+    HOP,
+    INDEX,
+    KEY,
+    LINK_BUSY,
+    LINK_FLOATS,
+    LOG,
+    LOG_N,
+    LOG_ROOM,
+    LOST,
+    MASK,
+    NOBODY,
+    NUMBER,
+    NUMBER_MASK,
+    RANK,
+    READERS,
+    READERS_MAX,
+    READERS_N,
+    RECORD_SIZE,
+    SENT,
+    SEQ,
+    SINK_NUMBER,
+    SITES_N,
+    SPARE,
+    STREAM,
+    TIME,
+    WAYS,
+)
+from weft.bodies.twin.pool import give, key_for, schedule, take
+from weft.bodies.twin.stations import accept
+
+
+@njit(cache=True)
+def copied(m: Any, r: int) -> Any:
+    """A copy of a record in flight."""
+    c = take(m)
+    for i in range(RECORD_SIZE):
+        m[c + i] = m[r + i]
+    return c
+
+
+@njit(cache=True)
+def hand_over(m: Any, x: Any, reader: int, side: int, r: int, now: int) -> None:
+    """Gives a record to one reader, an operator or (side -1) a sink."""
+    if side >= 0:
+        accept(m, x, reader, side, r, now)
+        return
+    at = m[LOG] + 3 * m[LOG_N]
+    m[at] = m[reader + SINK_NUMBER]
+    m[at + 1] = now
+    m[at + 2] = now - m[r + BIRTH]
+    m[LOG_N] += 1
+    give(m, r)
+
+
+@njit(cache=True)
+def arrive(m: Any, x: Any, r: int, now: int) -> None:
+    """A record reaches its destination site: every reader it was sent for gets one."""
+    m[EVENTS] += 1
+    stream, site, mask = m[r + STREAM], m[r + AT], m[r + MASK]
+    first = m[stream + READERS]
+    n = m[stream + READERS_N]
+    if n == 1:
+        reader = m[first]
+        if m[reader + HOME] == site:
+            hand_over(m, x, reader, m[first + 1], r, now)
+        else:
+            send(m, x, r, site, m[reader + HOME], mask, now)
+        return
+    for i in range(n):
+        reader = m[first + 2 * i]
+        there = m[reader + HOME]
+        wanted = there == site if mask == EVERYONE else (mask >> i) & 1 == 1
+        if not wanted:
+            continue
+        c = copied(m, r)
+        if there == site:
+            hand_over(m, x, reader, m[first + 2 * i + 1], c, now)
+        else:
+            send(m, x, c, site, there, EVERYONE if mask == EVERYONE else 1 << i, now)
+    give(m, r)
+
+
+@njit(cache=True)
+def send(m: Any, x: Any, r: int, start: int, end: int, mask: int, now: int) -> None:
+    """Sets a record on its way from one site to another."""
+    way = m[WAYS] + 2 * (m[start + INDEX] * m[SITES_N] + m[end + INDEX])
+    delay = m[way]
+    if delay < 0:
+        m[LOST] += 1
+        give(m, r)
+        return
+    m[r + AT] = end
+    m[r + MASK] = mask
+    if m[way + 1] == NOBODY:
+        m[r + TIME] = now + delay
+        m[r + KEY] = key_for(ARRIVE, m[m[r + STREAM] + RANK], m[r + KEY] & NUMBER_MASK)
+        schedule(m, r)
+    else:
+        m[r + SEQ] = m[way + 1]
+        hop(m, x, r, now)
+
+
+@njit(cache=True)
+def hop(m: Any, x: Any, r: int, now: int) -> None:
+    """Takes a record into its next link, and on to the entry of the link after it or to its destination."""
+    at = now
+    place = m[r + SEQ]
+    stream = m[r + STREAM]
+    number = m[r + KEY] & NUMBER_MASK
+    while m[place] != NOBODY:
+        if at > now:
+            m[r + SEQ] = place
+            m[r + TIME] = at
+            m[r + KEY] = key_for(HOP, m[stream + RANK], number)
+            schedule(m, r)
+            return
+        link = m[place]
+        sends = max(at, m[link + FREE_AT], m[link + CUT_UNTIL])
+        takes = np.int64(x[m[stream + FLOATS] + BYTES] * x[m[link + LINK_FLOATS]] + 0.5)
+        m[link + FREE_AT] = sends + takes
+        m[link + SENT] += 1
+        m[link + LINK_BUSY] += takes
+        at = sends + takes + m[link + DELAY]
+        place += 1
+    m[r + TIME] = at
+    m[r + KEY] = key_for(ARRIVE, m[stream + RANK], number)
+    schedule(m, r)
+
+
+@njit(cache=True)
+def deliver(m: Any, x: Any, r: int, start: int, now: int, arriving: bool) -> None:
+    """Sends a new record of a stream to everyone who reads it; `arriving` where it arrives in this very event."""
+    stream = m[r + STREAM]
+    m[r + KEY] = m[stream + NUMBER]
+    m[stream + NUMBER] += 1
+    first = m[stream + READERS]
+    n = m[stream + READERS_N]
+    if n == 1:
+        depart(m, x, r, start, m[m[first] + HOME], 1, now, arriving)
+        return
+    for i in range(n):
+        there = m[m[first + 2 * i] + HOME]
+        fresh = True
+        for j in range(i):
+            if m[m[first + 2 * j] + HOME] == there:
+                fresh = False
+                break
+        if not fresh:
+            continue
+        mask = EVERYONE
+        if n <= READERS_MAX:
+            mask = 0
+            for j in range(i, n):
+                if m[m[first + 2 * j] + HOME] == there:
+                    mask |= 1 << j
+        depart(m, x, copied(m, r), start, there, mask, now, arriving)
+    give(m, r)
+
+
+@njit(cache=True)
+def depart(m: Any, x: Any, r: int, start: int, there: int, mask: int, now: int, arriving: bool) -> None:
+    """One copy leaves for one site, which may be this one."""
+    if there != start:
+        send(m, x, r, start, there, mask, now)
+        return
+    m[r + AT] = there
+    m[r + MASK] = mask
+    # Where nothing else happens at this nanosecond, the event need not be scheduled to be the next.
+    alone = m[HEAP_N] == 0 or m[m[m[HEAP]] + TIME] > now
+    if arriving or (alone and m[LOG_N] < m[LOG_ROOM] and m[FREE_N] > m[SPARE]):
+        arrive(m, x, r, now)
+        return
+    m[r + TIME] = now
+    m[r + KEY] = key_for(ARRIVE, m[m[r + STREAM] + RANK], m[r + KEY] & NUMBER_MASK)
+    schedule(m, r)

@@ -1,0 +1,117 @@
+"""`weft twin`: what would happen?"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from weft.cli.output import (
+    FAILED,
+    WRONG_INPUT,
+    File,
+    Json,
+    Rows,
+    console,
+    fail,
+    note,
+    number,
+    print_json,
+    print_table,
+    read,
+    warnings_of,
+)
+from weft.cli.tables import KEPT
+
+QUIET_S = 2.0
+
+
+def twin(
+    file: File,
+    seconds: Annotated[float, typer.Option(min=0.000001, help="How many seconds of virtual time.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Same seed, same story.")] = 0,
+    plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="Draw latencies and utilisations here.")] = None,
+    warmup: Annotated[float, typer.Option(min=0.0, metavar="S", help="Seconds that do not count.")] = 0.0,
+    json: Json = False,
+) -> None:
+    """Simulate a deployment: latencies, promises, utilisations and moves, in virtual time.
+
+    \b
+    Example:  weft twin examples/meters/deployment.yaml --seconds 600 --seed 1 --plot meters.png
+    """
+    from weft.bodies import twin as body
+    from weft.plan import NoPlacement
+
+    report, deployment = read(file)
+    show = _Progress()
+    try:
+        result = body.run(deployment, seconds=seconds, seed=seed, warmup_s=warmup, progress=show)
+        show.end()
+        if plot is not None:
+            body.draw(result, str(plot))
+    except (NoPlacement, body.CannotRun) as error:
+        fail(f"{file}: {error}", WRONG_INPUT)
+    except (OSError, ValueError) as error:
+        fail(f"{plot}: {error}", FAILED)
+    result.warnings[:0] = warnings_of(report)
+    if json:
+        print_json(result.as_json())
+    else:
+        _print(result.as_json(), result.seconds)
+
+
+class _Progress:
+    """Silent for two seconds, then a bar on a terminal and a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._began = self._said = time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __call__(self, at_s: float, of_s: float) -> None:
+        now = time.monotonic()
+        if now - self._began < QUIET_S:
+            return
+        if sys.stderr.isatty():
+            if self._bar is None:
+                from rich.progress import Progress
+
+                self._bar = Progress(console=console(sys.stderr), transient=True)
+                self._task = self._bar.add_task("virtual seconds", total=of_s)
+                self._bar.start()
+            self._bar.update(self._task, completed=at_s)
+        elif now - self._said > QUIET_S:
+            self._said = now
+            note(f"{at_s:g} of {of_s:g} s")
+
+    def end(self) -> None:
+        """Takes the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _print(found: dict[str, Any], seconds: float) -> None:
+    for warning in found["warnings"]:
+        note(f"warning: {warning}")
+    queries: Rows = [
+        (name, number(one["records_in"]), number(one["records_out"]), number(one["dropped"]),
+         *(number((one["latency_ms"] or {}).get(key), 3) for key in ("mean", "p50", "p95", "p99", "max")),
+         KEPT[one["promise_kept"]])
+        for name, one in found["queries"].items()
+    ]  # fmt: skip
+    head = ("query", "in", "out", "dropped", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms", "promise")
+    print_table(f"{seconds:g} virtual seconds in {found['wall_s']:.3g} s, {found['events']:,} events", head, queries)
+    sites: Rows = [
+        (name, f"{one['utilisation']:.4f}", number(one["queue_max"])) for name, one in found["sites"].items()
+    ]
+    print_table("sites", ("site", "utilisation", "longest queue"), sites)
+    if found["moves"]:
+        moves: Rows = [
+            (f"{one['query']}.{one['operator']}", one["from"], one["to"], f"{one['at_s']:g}", number(one["pause_ms"]),
+             one["reason"])
+            for one in found["moves"]
+        ]  # fmt: skip
+        print_table("moves", ("operator", "from", "to", "at s", "pause ms", "reason"), moves)
