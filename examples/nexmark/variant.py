@@ -1,4 +1,4 @@
-"""Writes a variant of nexmark.yaml beside it: all operators on one site, or without pins, or only some queries.
+"""Writes a variant of deployment.yaml beside it: all operators on one site, or without pins, or only some queries.
 
     python examples/nexmark/variant.py one-site
     python examples/nexmark/variant.py free q3 q7
@@ -16,11 +16,11 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).parent
-FILE = HERE / "nexmark.yaml"
+FILE = HERE / "deployment.yaml"
 KINDS = {
     "one-site": "every source, operator and sink on one site",
     "free": "no operator pinned: the planner chooses",
-    "spread": "pinned as in nexmark.yaml; for a choice of queries",
+    "spread": "pinned as in deployment.yaml; for a choice of queries",
 }
 
 
