@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 
 import weft
 from weft.cli.output import print_table, say
-from weft.model import Deployment
+from weft.model import Constant, Deployment
 
 HERE = Path(__file__).resolve().parent
 FILE = HERE / "deployment.yaml"
@@ -61,7 +61,9 @@ def _promises(deployment: Deployment, summary: dict[str, Any]) -> None:
         told = summary["queries"][query.name]
         latency = told["latency_ms"] or {}
         promise = query.promise
-        promised = f"p{promise.quantile * 100:.0f} within {promise.latency_ms / 1000:g} s" if promise.latency_ms else "-"
+        promised = "-"
+        if promise.latency_ms is not None:
+            promised = f"p{promise.quantile * 100:.0f} within {promise.latency_ms / 1000:g} s"
         kept = {True: "kept", False: "broken", None: "-"}[told["promise_kept"]]
         rows.append((
             query.name, f"{told['records_in']:,}", f"{told['bad_records']}", f"{told['records_out']:,}",
@@ -70,9 +72,9 @@ def _promises(deployment: Deployment, summary: dict[str, Any]) -> None:
     say("")
     head = ("query", "records in", "of them broken", "results", "p50", "p95", "promise", "")
     print_table("Latency against the promise", head, rows)
-    flowing = sum(source.arrivals.rate_per_s for source in deployment.sources if hasattr(source.arrivals, "rate_per_s"))
-    say(f"  {len(deployment.sources)} sources gave {flowing:,.0f} records/s together; the whole run took {summary['wall_s']:.0f} s,")
-    say("  the start of Spark included. A result's latency begins with the record that completed it.")
+    rates = [source.arrivals.rate_per_s for source in deployment.sources if isinstance(source.arrivals, Constant)]
+    say(f"  {len(rates)} sources gave {sum(rates):,.0f} records/s together. A result's latency begins with the record that")
+    say(f"  completed it. The run took {summary['wall_s']:.0f} s, the start of Spark included.")
 
 
 def _results(deployment: Deployment) -> None:

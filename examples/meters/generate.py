@@ -19,7 +19,7 @@ GATEWAYS = 4
 CONSUMERS = 50
 HALF_HOURS = 7 * 48
 START = datetime(2024, 1, 1)  # a Monday
-LATE_MINUTES_MAX = 25  # within the thirty that the queries wait
+LATE_MINUTES_MAX = 100  # within the two hours that the queries wait
 LATE_SHARE = 0.05
 # Consumer, first half hour, how many, kWh more in each: heaters left on, and a meter that lies.
 SPIKES = ((7, 60, 6, 6.0), (21, 150, 4, 7.5), (38, 205, 2, 14.0), (44, 290, 4, 6.5))

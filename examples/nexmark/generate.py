@@ -25,7 +25,8 @@ CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 COLUMNS = {
     "person": ("id", "name", "email_address", "credit_card", "city", "state", "date_time", "extra"),
     "auction": (
-        "id", "item_name", "description", "initial_bid", "reserve", "date_time", "expires", "seller", "category", "extra",
+        "id", "item_name", "description", "initial_bid", "reserve", "date_time", "expires", "seller", "category",
+        "extra",
     ),
     "bid": ("auction", "bidder", "price", "channel", "url", "date_time", "extra"),
 }
@@ -69,7 +70,8 @@ def made(bids: int, seed: int) -> dict[str, list[tuple[object, ...]]]:
 
 def _times(rng: random.Random, count: int, span_s: float) -> list[datetime]:
     """Moments in order, in milliseconds as the recorded set has them."""
-    return [START + timedelta(milliseconds=int(ms)) for ms in sorted(rng.uniform(0, span_s * 1000) for _ in range(count))]
+    moments_ms = sorted(rng.uniform(0, span_s * 1000) for _ in range(count))
+    return [START + timedelta(milliseconds=int(ms)) for ms in moments_ms]
 
 
 def _late(rng: random.Random, rows: list[tuple[object, ...]], place: int) -> list[tuple[object, ...]]:
