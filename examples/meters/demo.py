@@ -73,8 +73,8 @@ def _promises(deployment: Deployment, summary: dict[str, Any]) -> None:
     head = ("query", "records in", "of them broken", "results", "p50", "p95", "promise", "")
     print_table("Latency against the promise", head, rows)
     rates = [source.arrivals.rate_per_s for source in deployment.sources if isinstance(source.arrivals, Constant)]
-    say(f"  {len(rates)} sources gave {sum(rates):,.0f} records/s together. A result's latency begins with the record that")
-    say(f"  completed it. The run took {summary['wall_s']:.0f} s, the start of Spark included.")
+    say(f"  {len(rates)} sources gave {sum(rates):,.0f} records/s together. A result's latency begins with the record")
+    say(f"  that completed it. The run took {summary['wall_s']:.0f} s, the start of Spark included.")
 
 
 def _results(deployment: Deployment) -> None:

@@ -68,6 +68,12 @@ def stream_joins(select: exp.Select) -> list[exp.Join]:
     return joins
 
 
+def asked_within(select: exp.Select) -> list[exp.Query]:
+    """The queries over streams within WHERE or SELECT: joins in other words."""
+    inner = [node for node in local(select) if isinstance(node, exp.Query) and _touches(node)]
+    return [node for node in inner if not isinstance(node.parent, (exp.From, exp.Join, exp.CTE, exp.Lateral))]
+
+
 def _tree(operator: Operator) -> exp.Query | None:
     try:
         return None if operator.sql is None else parsed(operator.sql)
@@ -84,9 +90,7 @@ def _keeps(select: exp.Select) -> bool:
         return True
     if any(isinstance(node, exp.Window) for node in local(select)):
         return True
-    # A stream asked from within WHERE or SELECT is a join in other words.
-    inner = [node for node in local(select) if isinstance(node, exp.Query) and _touches(node)]
-    return any(not isinstance(node.parent, (exp.From, exp.Join, exp.CTE, exp.Lateral)) for node in inner)
+    return bool(asked_within(select))
 
 
 def _touches(node: exp.Expr) -> bool:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from weft.model import Operator
 from weft.spec.ddl import is_timestamp, is_window
-from weft.spec.facts import is_stateful, keys_of, stream_joins
+from weft.spec.facts import asked_within, is_stateful, keys_of, stream_joins
 from weft.spec.problems import Problems, did_you_mean, listed
 from weft.spec.sql import aggregates, group_keys, is_window_call, local, selects, unwrapped
 from weft.spec.step import Step
@@ -61,6 +61,9 @@ def check_statement(step: Step, tree: exp.Expr) -> None:
         if top.args.get(word) or tree.args.get(word):
             step.error("sql", f"{name} does not end on an endless stream; leave it out, or sort what the sink wrote")
     for select in selects(tree):
+        if asked_within(select):
+            says = "Spark asks no stream from within WHERE or SELECT; write IN or EXISTS as a LEFT SEMI JOIN"
+            step.error("sql", says)
         for node in local(select):
             if isinstance(node, exp.Window):
                 says = "OVER (...) needs all records at once; group by window(...) instead, or use `call`"
