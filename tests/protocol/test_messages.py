@@ -23,9 +23,10 @@ from weft.protocol.messages import (
 )
 
 name, epoch = st.text(min_size=1, max_size=100), st.integers(1, 1 << 53)
-plain = (StartFragment, StopFragment, FragmentPending, FragmentRunning, FragmentStopped, FragmentDone)
+plain = (StartFragment, FragmentPending, FragmentRunning, FragmentDone)
 messages = st.one_of(
     *(st.builds(kind, name, epoch) for kind in plain),
+    *(st.builds(kind, name, epoch, st.booleans()) for kind in (StopFragment, FragmentStopped)),
     st.builds(FragmentFailed, name, epoch, st.text(max_size=1000), st.booleans()),
     st.builds(FragmentRefused, name, epoch, epoch),
 )
@@ -46,14 +47,14 @@ def test_a_message_is_json_that_a_person_can_read() -> None:
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        ({"weft": 2, "message": {"type": "Later", "new": 1}, "more": True}, "version 2, this site speaks 1"),
-        ({"weft": 0, "message": {}}, "version 0, this site speaks 1: upgrade the sender"),
-        ({"weft": 1, "message": {"type": "Explode", "fragment": "f1"}}, "malformed"),
-        ({"weft": 1, "message": {"type": "StartFragment", "fragment": "f1"}}, "malformed.*epoch"),
-        ({"weft": 1, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 0}}, "malformed"),
-        ({"weft": 1, "message": {"type": "StartFragment", "fragment": "", "epoch": 1}}, "malformed"),
-        ({"weft": 1, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 1, "x": 1}}, "unknown field"),
-        ({"weft": 1}, "malformed"),
+        ({"weft": 3, "message": {"type": "Later", "new": 1}, "more": True}, "version 3, this site speaks 2"),
+        ({"weft": 0, "message": {}}, "version 0, this site speaks 2: upgrade the sender"),
+        ({"weft": 2, "message": {"type": "Explode", "fragment": "f1"}}, "malformed"),
+        ({"weft": 2, "message": {"type": "StartFragment", "fragment": "f1"}}, "malformed.*epoch"),
+        ({"weft": 2, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 0}}, "malformed"),
+        ({"weft": 2, "message": {"type": "StartFragment", "fragment": "", "epoch": 1}}, "malformed"),
+        ({"weft": 2, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 1, "x": 1}}, "unknown field"),
+        ({"weft": 2}, "malformed"),
         ({"message": {"type": "StartFragment", "fragment": "f1", "epoch": 1}}, "malformed"),
         ([], "malformed"),
     ],
@@ -69,7 +70,7 @@ def test_any_bytes_are_a_message_or_refused(data: bytes) -> None:
         decode(data)
 
 
-@pytest.mark.parametrize("data", [b'{"weft":1,"message":' + b"[" * 100_000, b'{"weft":1,"message":{"type":"\xff"}}'])
+@pytest.mark.parametrize("data", [b'{"weft":2,"message":' + b"[" * 100_000, b'{"weft":2,"message":{"type":"\xff"}}'])
 def test_deep_or_broken_text_is_refused(data: bytes) -> None:
     with pytest.raises(BadMessage):
         decode(data)

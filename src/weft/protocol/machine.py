@@ -119,6 +119,10 @@ class Machine:
             for state, input, effects in self._recent
         )
 
+    def states(self) -> dict[str, str]:
+        """How each thing it looks after is doing."""
+        return {key: row.state for key, row in self.rows.items()}
+
     def snapshot(self) -> bytes:
         """The state as canonical bytes; the story is not part of it."""
         return _encode((self.rows, self.extra()))

@@ -1,6 +1,6 @@
 """What sites say to one another: typed, versioned, of bounded size; JSON on the wire, so that a person can read it.
 
-    {"weft": 1, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3}}
+    {"weft": 2, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3}}
 
 A peer of a newer version is refused, never half understood: a change to a message raises VERSION.
 """
@@ -19,7 +19,7 @@ __all__ = [
     "encode",
 ]
 
-VERSION = 1
+VERSION = 2
 MESSAGE_BYTES_MAX = 1 << 20
 REASON_CHARS_MAX = 10_000
 
@@ -40,10 +40,11 @@ class StartFragment(Message, frozen=True):
 
 
 class StopFragment(Message, frozen=True):
-    """End this epoch of a fragment, and never launch it."""
+    """End this epoch of a fragment, and never launch it; clean: let the batch under way be committed first."""
 
     fragment: Name
     epoch: Epoch
+    clean: bool = False
 
 
 class FragmentPending(Message, frozen=True):
@@ -61,10 +62,11 @@ class FragmentRunning(Message, frozen=True):
 
 
 class FragmentStopped(Message, frozen=True):
-    """The epoch does not run and never will again, because it was asked to stop."""
+    """The epoch does not run and never will again, because it was asked to stop; clean: at a batch boundary."""
 
     fragment: Name
     epoch: Epoch
+    clean: bool = False
 
 
 class FragmentDone(Message, frozen=True):

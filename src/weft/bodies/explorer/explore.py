@@ -139,7 +139,11 @@ class _Explorer:
         yield from self.arrivals(state)
         for choice in state.ground.choices():
             busy |= choice.due
-            yield *self.told(state._replace(ground=choice.after), choice.site, choice.fact), choice.due
+            after = state._replace(ground=choice.after)
+            if choice.heard:
+                yield *self.told(after, choice.site, choice.fact), choice.due
+            else:
+                yield after, (choice.site, choice.fact, ()), choice.due
         for which, script in enumerate(world.scripts):
             done = state.scripts[which]
             if done < len(script):

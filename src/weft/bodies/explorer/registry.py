@@ -7,9 +7,12 @@ from typing import Any
 
 from weft.bodies.explorer.explore import run
 from weft.bodies.explorer.world import World
-from weft.bodies.explorer.worlds import hosting
+from weft.bodies.explorer.worlds import hosting, move
 
-_WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {"hosting": hosting.worlds}
+_WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
+    "hosting": hosting.worlds,
+    "move": move.worlds,
+}
 NAMES = tuple(_WORLDS)
 
 

@@ -23,6 +23,8 @@ class Choice(NamedTuple):
     after: Ground
     due: bool = True
     """It will come if nothing else does; what is not due may also never come."""
+    heard: bool = True
+    """Whether the machine is told; what is not heard only changes the ground, and stands in the story."""
 
 
 class Ground(Protocol):

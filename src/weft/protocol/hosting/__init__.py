@@ -8,8 +8,11 @@ from weft.protocol.hosting.words import (
     AllStopped,
     Died,
     Drained,
+    EndCleanly,
     Fence,
+    FragmentEnded,
     FragmentIsDown,
+    FragmentUp,
     GaveUp,
     Halt,
     Halted,
@@ -23,6 +26,6 @@ from weft.protocol.hosting.words import (
 
 __all__ = [
     "Agent", "AgentLimits", "AllDone", "AllRunning", "AllStopped", "Conductor", "ConductorLimits", "Died", "Drained",
-    "Fence", "FragmentIsDown", "GaveUp", "Halt", "Halted", "Launch", "Launched", "Refused", "Remember", "Unwant",
-    "Want",
+    "EndCleanly", "Fence", "FragmentEnded", "FragmentIsDown", "FragmentUp", "GaveUp", "Halt", "Halted", "Launch",
+    "Launched", "Refused", "Remember", "Unwant", "Want",
 ]

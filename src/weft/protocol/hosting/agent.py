@@ -7,6 +7,8 @@
 5. The greatest epoch seen outlives a crash of the agent, nothing else does: an epoch from before has failed.
 6. Launching and halting wait for the body, under a timer. What does not start in time is halted; what does not halt
    when asked several times is stuck: it is fenced, and nothing is launched beside it.
+7. A clean stop lets the batch under way be committed: the fence comes after the end, not before it. What takes too
+   long, or is asked to stop or start otherwise in the meantime, is fenced and halted by force, and is not clean.
 """
 
 from __future__ import annotations
@@ -43,9 +45,11 @@ from weft.protocol.messages import (
     StopFragment,
 )
 
-ABSENT, LAUNCHING, RUNNING, HALTING = "absent", "launching", "running", "halting"
+ABSENT, LAUNCHING, RUNNING, FINISHING, HALTING = "absent", "launching", "running", "finishing", "halting"
 STOPPED, FAILED, DONE, STUCK = "stopped", "failed", "done", "stuck"
-STATES = (ABSENT, LAUNCHING, RUNNING, HALTING, STOPPED, FAILED, DONE, STUCK)
+STATES = (ABSENT, LAUNCHING, RUNNING, FINISHING, HALTING, STOPPED, FAILED, DONE, STUCK)
+_ALIVE = (LAUNCHING, RUNNING, FINISHING)
+_ENDED = (ABSENT, STOPPED, FAILED, DONE)
 
 
 class AgentLimits(msgspec.Struct, frozen=True):
@@ -54,10 +58,14 @@ class AgentLimits(msgspec.Struct, frozen=True):
     launch_ms_max: int = 120_000
     halt_ms_max: int = 15_000
     halt_tries_max: int = 3
+    clean_ms_max: int = 60_000
 
 
 class Hosted(Row, array_like=True):
-    """One fragment: `seen` is the greatest epoch asked for, `epoch` the launch alive, `next` the one to follow it."""
+    """One fragment: `seen` is the greatest epoch asked for, `epoch` the launch alive, `next` the one to follow it.
+
+    `clean` says of what halts that no force was used yet, of what is stopped that it ended at a batch boundary.
+    """
 
     state: str = ABSENT
     seen: int = 0
@@ -67,6 +75,7 @@ class Hosted(Row, array_like=True):
     reason: str = ""
     permanent: bool = False
     tries: int = 0
+    clean: bool = False
 
 
 class Agent(Machine):
@@ -100,7 +109,7 @@ class Agent(Machine):
         effects: list[Effect] = [Remember(fragment, epoch), Fence(fragment, epoch)]
         if row.state == STUCK:
             return [*effects, Send(row.owner, self.answer(fragment, row))]
-        if row.state in (LAUNCHING, RUNNING):
+        if row.state in _ALIVE:
             effects += self.halt(fragment, row)
         if row.state == HALTING:
             row.next = epoch
@@ -113,12 +122,15 @@ class Agent(Machine):
         if epoch < row.seen:
             return [Send(input.sender, FragmentRefused(fragment, epoch, row.seen))]
         row.owner = input.sender
+        if input.message.clean and epoch == row.seen and row.state in _ALIVE:  # type: ignore[attr-defined]
+            return self.finish(fragment, row)
         effects: list[Effect] = [Remember(fragment, epoch)] if epoch > row.seen else []
+        row.clean = epoch == row.seen and (row.clean or row.state == DONE)
         row.seen, row.next = epoch, 0
         effects.append(Fence(fragment, epoch + 1))
-        if row.state in (LAUNCHING, RUNNING):
+        if row.state in _ALIVE:
             return effects + self.halt(fragment, row)
-        if row.state in (ABSENT, STOPPED, FAILED, DONE):
+        if row.state in _ENDED:
             row.state, row.epoch = STOPPED, epoch
         # What is stuck stands behind the fence: it is as good as stopped.
         answer = FragmentStopped(fragment, epoch) if row.state == STUCK else self.answer(fragment, row)
@@ -151,6 +163,16 @@ class Agent(Machine):
         row.state, row.epoch = FAILED if row.reason else STOPPED, row.seen
         return [CancelTimer(fragment), Send(row.owner, self.answer(fragment, row))]
 
+    def on_finished(self, fragment: str, row: Hosted, input: Input) -> list[Effect]:
+        """What was to end cleanly has ended, cleanly or not."""
+        row.state, row.clean = STOPPED, isinstance(input, Drained) or (isinstance(input, Halted) and input.clean)
+        fence = Fence(fragment, row.epoch + 1)
+        return [CancelTimer(fragment), fence, Send(row.owner, self.answer(fragment, row))]
+
+    def on_finish_timer(self, fragment: str, row: Hosted, input: TimerFired) -> list[Effect]:
+        """What does not come to a batch boundary in time is ended by force."""
+        return [Fence(fragment, row.epoch + 1), *self.halt(fragment, row)]
+
     def on_launch_timer(self, fragment: str, row: Hosted, input: TimerFired) -> list[Effect]:
         """What has not started in time is ended."""
         fence = Fence(fragment, row.epoch + 1)
@@ -172,7 +194,15 @@ class Agent(Machine):
         """One launch, under a timer."""
         assert epoch == row.seen, "only the greatest epoch is launched"
         row.state, row.epoch, row.next, row.reason, row.permanent = LAUNCHING, epoch, 0, "", False
+        row.clean = False
         return [Launch(fragment, epoch), SetTimer(fragment, self.limits.launch_ms_max)]
+
+    def finish(self, fragment: str, row: Hosted) -> list[Effect]:
+        """One clean halt, under a timer; said again, it goes on."""
+        if row.state == FINISHING:
+            return [Send(row.owner, self.answer(fragment, row))]
+        row.state = FINISHING
+        return [Halt(fragment, row.epoch, clean=True), SetTimer(fragment, self.limits.clean_ms_max)]
 
     def halt(self, fragment: str, row: Hosted, reason: str = "") -> list[Effect]:
         """One halt, under a timer; with a reason it was a failure."""
@@ -185,7 +215,7 @@ class Agent(Machine):
             case "running":
                 return FragmentRunning(fragment, row.seen)
             case "stopped":
-                return FragmentStopped(fragment, row.seen)
+                return FragmentStopped(fragment, row.seen, row.clean)
             case "done":
                 return FragmentDone(fragment, row.seen)
             case "failed":
@@ -197,20 +227,22 @@ class Agent(Machine):
         return FragmentPending(fragment, row.seen)
 
 
-_ENDED = (ABSENT, STOPPED, FAILED, DONE)
 _ENDS = (Halted, Died, Drained)
 Agent.STEPS = {
     **{(state, StartFragment): Step(Agent.on_start, (state, LAUNCHING)) for state in _ENDED},
-    **{(state, StartFragment): Step(Agent.on_start, (state, HALTING)) for state in (LAUNCHING, RUNNING)},
+    **{(state, StartFragment): Step(Agent.on_start, (state, HALTING)) for state in _ALIVE},
     **{(state, StartFragment): Step(Agent.on_start, (state,)) for state in (HALTING, STUCK)},
     **{(state, StopFragment): Step(Agent.on_stop, (state, STOPPED)) for state in _ENDED},
-    **{(state, StopFragment): Step(Agent.on_stop, (state, HALTING)) for state in (LAUNCHING, RUNNING)},
+    **{(state, StopFragment): Step(Agent.on_stop, (state, FINISHING, HALTING)) for state in _ALIVE},
     **{(state, StopFragment): Step(Agent.on_stop, (state,)) for state in (HALTING, STUCK)},
     (LAUNCHING, Launched): Step(Agent.on_launched, (RUNNING,)),
     (LAUNCHING, Refused): Step(Agent.on_refused, (STOPPED,)),
     (LAUNCHING, TimerFired): Step(Agent.on_launch_timer, (HALTING,)),
     **{(state, Died): Step(Agent.on_died, (FAILED,)) for state in (LAUNCHING, RUNNING)},
     **{(state, Drained): Step(Agent.on_drained, (DONE,)) for state in (LAUNCHING, RUNNING)},
+    (FINISHING, Launched): Step(Agent.ignore, (FINISHING,)),
+    (FINISHING, TimerFired): Step(Agent.on_finish_timer, (HALTING,)),
+    **{(FINISHING, fact): Step(Agent.on_finished, (STOPPED,)) for fact in (*_ENDS, Refused)},
     (HALTING, Launched): Step(Agent.ignore, (HALTING,)),
     (HALTING, TimerFired): Step(Agent.on_halt_timer, (HALTING, STUCK)),
     **{(HALTING, fact): Step(Agent.on_ended, (LAUNCHING, STOPPED, FAILED)) for fact in (*_ENDS, Refused)},

@@ -8,6 +8,8 @@
 5. A fragment that failed starts again after a growing delay, so many times; a permanent failure ends it at once.
    A fragment that has run steadily is forgiven its earlier failures.
 6. Word of another epoch than the present one changes nothing here; where it says that it runs, it is told to stop.
+7. What is to end for a change is stopped at a batch boundary and then rests: only the word that comes with the answer
+   says whether it ended cleanly; silence, a failure or a restart of its agent count as not.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ from weft.protocol.hosting.words import (
     AllDone,
     AllRunning,
     AllStopped,
+    EndCleanly,
+    FragmentEnded,
     FragmentIsDown,
+    FragmentUp,
     GaveUp,
     Remember,
     Unwant,
@@ -69,7 +74,10 @@ class ConductorLimits(msgspec.Struct, frozen=True):
 
 
 class Wanted(Row, array_like=True):
-    """One fragment: where it is wanted, where its epoch was sent, and how patient one still is."""
+    """One fragment: where it is wanted, where its epoch was sent, and how patient one still is.
+
+    `ends` is the change it is to end for, `starts` the one that is told when it runs; 0 where there is none.
+    """
 
     state: str = IDLE
     want: str = ""
@@ -78,6 +86,9 @@ class Wanted(Row, array_like=True):
     tries: int = 0
     restarts: int = 0
     polls: int = 0
+    least: int = 0
+    ends: int = 0
+    starts: int = 0
 
 
 class Conductor(Machine):
@@ -112,22 +123,29 @@ class Conductor(Machine):
 
     def on_want(self, fragment: str, row: Wanted, input: Want) -> list[Effect]:
         """Starts, moves, or takes note of where to start next."""
-        row.want = input.site
+        row.want, row.least, row.ends, row.starts = input.site, max(row.least, input.least), 0, input.change
         if row.state in (IDLE, DOWN):
             row.restarts = 0
             return self.start(fragment, row)
         if row.state in (STARTING, RUNNING) and row.want != row.site:
             return self.stop(fragment, row)
-        return []
+        return self.up(fragment, row)
 
     def on_unwant(self, fragment: str, row: Wanted, input: Unwant) -> list[Effect]:
         """Stops what may be alive."""
-        row.want = ""
+        row.want, row.ends, row.starts = "", 0, 0
         if row.state in (STARTING, RUNNING, WAITING, DOWN):
             return self.stop(fragment, row)
         if row.state == DONE:
             row.state = IDLE
         return []
+
+    def on_end(self, fragment: str, row: Wanted, input: EndCleanly) -> list[Effect]:
+        """Stops at a batch boundary what may be alive; what has drained is at one."""
+        row.ends, row.starts = input.change, 0
+        if row.state in (STARTING, RUNNING, WAITING, DOWN):
+            return self.stop(fragment, row)
+        return [] if row.state == STOPPING else self.ended(fragment, row, clean=row.state == DONE)
 
     def on_pending(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
         """The site lives: patience begins anew."""
@@ -143,7 +161,7 @@ class Conductor(Machine):
                 row.restarts = 0
             return []
         row.state, row.polls = RUNNING, 0
-        return [SetTimer(fragment, self.limits.poll_ms)]
+        return [SetTimer(fragment, self.limits.poll_ms), *self.up(fragment, row)]
 
     def on_unwanted(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
         """What was given up or replaced, and speaks after all, is told to stop."""
@@ -151,8 +169,10 @@ class Conductor(Machine):
 
     def on_done(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
         """Nothing is left to do, wherever it was wanted."""
+        if row.ends:
+            return [CancelTimer(fragment), *self.ended(fragment, row, clean=True)]
         row.state = DONE if row.want else IDLE
-        return [CancelTimer(fragment)]
+        return [CancelTimer(fragment), *self.up(fragment, row)]
 
     def on_failed(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
         """The epoch is over: a later one is tried after a while, or none."""
@@ -173,6 +193,9 @@ class Conductor(Machine):
         """The epoch is over, as asked: idle, or on to where it is wanted."""
         if isinstance(input.message, FragmentRefused):
             row.epoch = max(row.epoch, input.message.greatest)
+        if row.ends:
+            clean = isinstance(input.message, FragmentStopped) and input.message.clean
+            return [CancelTimer(fragment), *self.ended(fragment, row, clean)]
         if row.want:
             return self.start(fragment, row)
         row.state = IDLE
@@ -184,9 +207,12 @@ class Conductor(Machine):
             return self.start(fragment, row)
         if row.tries < self.limits.tries_max:
             row.tries += 1
-            again = StopFragment if row.state == STOPPING else StartFragment
             after_ms = self.limits.poll_ms if row.state == RUNNING else self.limits.answer_ms_max
-            return [Send(row.site, again(fragment, row.epoch)), SetTimer(fragment, after_ms)]
+            stops = row.state == STOPPING
+            again = self.stopping(fragment, row) if stops else StartFragment(fragment, row.epoch)
+            return [Send(row.site, again), SetTimer(fragment, after_ms)]
+        if row.ends:
+            return self.ended(fragment, row, clean=False)
         if row.state == STOPPING and row.want:
             return self.start(fragment, row)
         return self.give_up(fragment, row, f"site {row.site} does not answer")
@@ -197,7 +223,7 @@ class Conductor(Machine):
 
     def start(self, fragment: str, row: Wanted) -> list[Effect]:
         """A new epoch, at the wanted site."""
-        row.state, row.site, row.epoch, row.tries = STARTING, row.want, row.epoch + 1, 1
+        row.state, row.site, row.epoch, row.tries = STARTING, row.want, max(row.epoch, row.least) + 1, 1
         return [
             Remember(fragment, row.epoch),
             Send(row.site, StartFragment(fragment, row.epoch)),
@@ -207,7 +233,23 @@ class Conductor(Machine):
     def stop(self, fragment: str, row: Wanted) -> list[Effect]:
         """The present epoch is asked to stop."""
         row.state, row.tries = STOPPING, 1
-        return [Send(row.site, StopFragment(fragment, row.epoch)), SetTimer(fragment, self.limits.answer_ms_max)]
+        return [Send(row.site, self.stopping(fragment, row)), SetTimer(fragment, self.limits.answer_ms_max)]
+
+    def stopping(self, fragment: str, row: Wanted) -> StopFragment:
+        """The stop of the present epoch, clean where it is for a change."""
+        return StopFragment(fragment, row.epoch, clean=row.ends > 0)
+
+    def up(self, fragment: str, row: Wanted) -> list[Effect]:
+        """Tells the change that asked for it, once it runs or is done."""
+        if not row.starts or row.state not in (RUNNING, DONE):
+            return []
+        change, row.starts = row.starts, 0
+        return [FragmentUp(fragment, change)]
+
+    def ended(self, fragment: str, row: Wanted, clean: bool) -> list[Effect]:
+        """Tells the change that asked for its end."""
+        change, row.state, row.ends = row.ends, IDLE, 0
+        return [FragmentEnded(fragment, change, clean)]
 
     def give_up(self, fragment: str, row: Wanted, reason: str) -> list[Effect]:
         """No more is tried until it is wanted again."""
@@ -240,6 +282,8 @@ Conductor.STEPS = {
     **{(state, Want): Step(Conductor.on_want, (state,)) for state in (WAITING, STOPPING, DONE)},
     **{(state, Unwant): Step(Conductor.on_unwant, (STOPPING,)) for state in _STOPPABLE},
     **{(state, Unwant): Step(Conductor.on_unwant, (IDLE,)) for state in (IDLE, DONE)},
+    **{(state, EndCleanly): Step(Conductor.on_end, (STOPPING,)) for state in _STOPPABLE},
+    **{(state, EndCleanly): Step(Conductor.on_end, (IDLE,)) for state in (IDLE, DONE)},
     **{(state, FragmentPending): Step(Conductor.on_pending, (state,)) for state in (STARTING, RUNNING, STOPPING)},
     **{(state, FragmentRunning): Step(Conductor.on_running, (RUNNING,)) for state in (STARTING, RUNNING)},
     # A failure is no word that the epoch was fenced: only the answer to the stop is.

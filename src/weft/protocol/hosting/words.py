@@ -5,6 +5,9 @@ What a body owes them besides the common contract:
 - `Launch` of an epoch below the fence launches nothing: the body tells `Refused`. Else it tells `Launched` or `Died`.
 - A launch that finds itself fenced ends by itself: `Died`. After `Died`, `Halted` or `Drained` nothing of it is alive.
 - `Remember` is on disk before the next effect is performed.
+- A clean `Halt` begins no batch and lets the one under way be committed, one left over from an earlier epoch included.
+  `Halted` is clean only where every batch begun is committed whole: to all outputs, and in the checkpoint.
+- `Fence` covers what the fragment writes in the plan in force, and nothing else.
 """
 
 from __future__ import annotations
@@ -34,10 +37,11 @@ class Launch(Effect, frozen=True):
 
 
 class Halt(Effect, frozen=True):
-    """End a launch; asked again, use force."""
+    """End a launch; clean: at a batch boundary, however long the batch takes; asked again, use force."""
 
     fragment: str
     epoch: int
+    clean: bool = False
 
 
 class Launched(Input, frozen=True):
@@ -48,10 +52,11 @@ class Launched(Input, frozen=True):
 
 
 class Halted(Input, frozen=True):
-    """The launch has ended as asked."""
+    """The launch has ended as asked; clean: at a batch boundary."""
 
     fragment: str
     epoch: int
+    clean: bool = False
 
 
 class Died(Input, frozen=True):
@@ -79,16 +84,43 @@ class Refused(Input, frozen=True):
 
 
 class Want(Input, frozen=True):
-    """Run a fragment at a site; where it runs elsewhere, it moves."""
+    """Run a fragment at a site, under an epoch above `least`; where it runs elsewhere, it moves.
+
+    Where it is part of a change, `FragmentUp` tells when it runs.
+    """
 
     fragment: str
     site: str
+    least: int = 0
+    change: int = 0
 
 
 class Unwant(Input, frozen=True):
     """Run a fragment no more."""
 
     fragment: str
+
+
+class EndCleanly(Input, frozen=True):
+    """End a fragment at a batch boundary for a change; it rests, still wanted, until `Want` or `Unwant` says more."""
+
+    fragment: str
+    change: int
+
+
+class FragmentUp(Effect, frozen=True):
+    """A fragment that a change wanted runs, or is done."""
+
+    fragment: str
+    change: int
+
+
+class FragmentEnded(Effect, frozen=True):
+    """A fragment that was to end for a change does not run; clean: it ended at a batch boundary."""
+
+    fragment: str
+    change: int
+    clean: bool
 
 
 class AllRunning(Effect, frozen=True):

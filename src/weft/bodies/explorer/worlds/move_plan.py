@@ -1,0 +1,86 @@
+"""What a small world computes: a chain of two operators with a sink each, and one more, cut into pieces by placement.
+
+    src -> 1 -> (s1) -> 2      each operator has a sink: k1, k2, k3; s1 is a channel where 1 and 2 run apart
+    src3 -> 3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from weft.protocol.moving import End, Start
+
+CHANNEL = "s1"
+
+Sites = tuple[tuple[str, str], ...]
+
+
+class Piece(NamedTuple):
+    """A fragment of one plan."""
+
+    site: str
+    operators: str
+    reads: str
+    writes: tuple[str, ...]
+
+
+class Case:
+    """One small world: how it begins, how many records sources hold, and what the changes ask for."""
+
+    def __init__(
+        self,
+        sites: str,
+        *changes: str,
+        stateful: bool = False,
+        records: int = 2,
+        impossible: tuple[int, ...] = (),
+        refused: tuple[int, ...] = (),
+        expected: Mapping[int, bool] | None = None,
+        soft: bool = False,
+    ) -> None:
+        self.sites = _placed(sites)
+        self.changes = {number: _placed(change) for number, change in enumerate(changes, 1)}
+        self.stateful = stateful
+        self.faults = (0, 0)
+        self.records = records
+        self.impossible, self.refused, self.soft = impossible, refused, soft
+        never = (*impossible, *refused)
+        self.expected = {number: number not in never for number in self.changes} if expected is None else expected
+
+    def after(self, sites: Sites, number: int) -> Sites:
+        """The placement with a change applied to it."""
+        return tuple(sorted({**dict(sites), **dict(self.changes[number])}.items()))
+
+    @cache  # noqa: B019 a case lives as long as its world
+    def cut(self, sites: Sites) -> dict[str, Piece]:
+        """The pieces of a placement, upstream first; a piece with the stateful operator is named by it."""
+        homes = dict(sites)
+        pieces: dict[str, Piece] = {}
+        if "2" in homes and homes["1"] == homes["2"]:
+            pieces["f2" if self.stateful else "f1"] = Piece(homes["1"], "12", "src", ("k1", "k2"))
+        elif "2" in homes:
+            pieces["f1"] = Piece(homes["1"], "1", "src", ("k1", CHANNEL))
+            pieces["f2"] = Piece(homes["2"], "2", CHANNEL, ("k2",))
+        elif "1" in homes:
+            pieces["f1"] = Piece(homes["1"], "1", "src", ("k1",))
+        if "3" in homes:
+            pieces["g3"] = Piece(homes["3"], "3", "src3", ("k3",))
+        return pieces
+
+    def change(self, sites: Sites, number: int) -> tuple[tuple[End, ...], tuple[Start, ...]]:
+        """What a change ends and starts."""
+        old, new = self.cut(sites), self.cut(self.after(sites, number))
+        written = {stream for piece in new.values() for stream in piece.writes}
+        ends = tuple(
+            End(name, piece.site, (CHANNEL,) if piece.reads == CHANNEL and CHANNEL not in written else ())
+            for name, piece in old.items()
+            if new.get(name) != piece
+        )
+        return ends, tuple(Start(name, piece.site) for name, piece in new.items() if old.get(name) != piece)
+
+
+def _placed(text: str) -> Sites:
+    """`1a 2b` as a placement."""
+    return tuple(sorted((word[0], word[1]) for word in text.split()))
