@@ -9,6 +9,14 @@ import numpy as np
 from weft.bodies.twin.columns import Floats, Ints
 
 WRAP = 1 << 64
+LINE = 8  # numbers in a cache line
+
+
+def aligned(size: int) -> Ints:
+    """An array that begins with a cache line."""
+    wide = np.empty(size + LINE, np.int64)
+    skip = -(wide.ctypes.data // 8) % LINE
+    return wide[skip : skip + size]
 
 
 class Arena:
@@ -24,7 +32,7 @@ class Arena:
     def rows(self, size: int, fill: int = 0) -> int:
         """So many numbers."""
         at = self._size
-        self._size += size
+        self._size += -(-size // LINE) * LINE
         if fill:
             self._arrays.append((at, np.full(size, fill, np.int64)))
         return at
@@ -59,7 +67,8 @@ class Arena:
 
     def built(self) -> tuple[Ints, Floats]:
         """The two arrays."""
-        m = np.zeros(self._size, np.int64)
+        m = aligned(self._size)
+        m[:] = 0
         for at, values in self._arrays:
             m[at : at + len(values)] = values
         m[np.fromiter(self._values.keys(), np.int64)] = np.fromiter(self._values.values(), np.int64)

@@ -27,7 +27,7 @@ def key_of(seed: int, *names: str) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def uniform(key: np.uint64, n: int) -> float:
     """The n-th draw from [0, 1) (splitmix64, 53 bits)."""
     z = key + np.uint64(n) * GOLDEN

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from weft.bodies.twin import columns as c
 from weft.bodies.twin.plane import Plane
 from weft.bodies.twin.result import Move, Result, promise_kept
@@ -24,7 +26,7 @@ def gather(
     """The result of a run up to where it came."""
     layout, measures = plane.layout, plane.measures
     end_ns = plane.now_ns
-    plane.settle(end_ns)
+    plane.note_busy(end_ns)
     span_ns = max(1, end_ns - measures.since_ns)
     lost = plane.get(c.LOST, 0)
     if lost:
@@ -73,8 +75,8 @@ def gather(
             {"site": name, **sites[name], "records_mean": plane.get(s, c.AREA) / span_ns}
             for name, s in layout.sites.items()
         ],
-        latency_rows=_latencies(deployment, plane, end_ns),
-        utilisation_rows=_utilisations(plane, end_ns),
+        latency_rows=_latencies(deployment, plane),
+        utilisation_rows=_utilisations(plane),
         story=list(story),
         in_flight_max=plane.get(c.POOL_N_MAX, 0),
         placement=placement.as_json(),
@@ -98,26 +100,28 @@ def _operators(plane: Plane) -> list[dict[str, Any]]:
     ]
 
 
-def _latencies(deployment: Deployment, plane: Plane, end_ns: int) -> list[dict[str, Any]]:
-    measures, series_ns = plane.measures, plane.layout.series_ns
+def _latencies(deployment: Deployment, plane: Plane) -> list[dict[str, Any]]:
+    measures = plane.measures
     rows = []
     for number, query in enumerate(deployment.queries):
-        for bucket in range(-(-end_ns // series_ns)):
+        for bucket in np.flatnonzero(measures.series_count[number]):
             count = int(measures.series_count[number, bucket])
-            if count:
-                mean_ms = float(measures.series_sum[number, bucket]) / count / 1e6
-                at_s = bucket * series_ns / NS_PER_S
-                rows.append({"query": query.name, "at_s": at_s, "latency_ms": mean_ms, "records": count})
+            mean_ms = float(measures.series_sum[number, bucket]) / count / 1e6
+            at_s = int(bucket) * measures.series_ns / NS_PER_S
+            rows.append({"query": query.name, "at_s": at_s, "latency_ms": mean_ms, "records": count})
     return rows
 
 
-def _utilisations(plane: Plane, end_ns: int) -> list[dict[str, Any]]:
-    series_ns = plane.layout.series_ns
+def _utilisations(plane: Plane) -> list[dict[str, Any]]:
     rows = []
-    for name, s in plane.layout.sites.items():
-        for bucket in range(-(-end_ns // series_ns)):
-            start_ns = bucket * series_ns
-            busy_ns = plane.get(plane.get(s, c.SERIES), bucket)
-            utilisation = busy_ns / min(series_ns, end_ns - start_ns)
-            rows.append({"site": name, "at_s": start_ns / NS_PER_S, "utilisation": utilisation})
+    before_ns, before = 0, np.zeros(len(plane.layout.sites), np.int64)
+    for at_ns, busy in plane.measures.busy:
+        if at_ns > before_ns:
+            shares = (busy - before) / (at_ns - before_ns)
+            at_s = before_ns / NS_PER_S
+            rows += [
+                {"site": name, "at_s": at_s, "utilisation": float(share)}
+                for name, share in zip(plane.layout.sites, shares, strict=True)
+            ]
+        before_ns, before = at_ns, busy
     return rows

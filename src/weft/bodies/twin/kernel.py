@@ -19,7 +19,9 @@ from weft.bodies.twin.columns import (
     AT,
     BACKLOG,
     BIRTH,
+    BIRTHS,
     BORN,
+    BUSY,
     CONTRIBUTING,
     DONE,
     END,
@@ -29,7 +31,9 @@ from weft.bodies.twin.columns import (
     EXACT_NS,
     FILTER,
     FLOATS,
+    FREE_N,
     GREATEST,
+    GROW,
     HEAP,
     HEAP_N,
     HELD,
@@ -49,18 +53,17 @@ from weft.bodies.twin.columns import (
     LOG_N,
     LOG_ROOM,
     LOW,
+    MANY,
+    MASK,
+    NEED,
     NEVER_NS,
     NEXT,
     NOBODY,
     NUMBER,
     PARKED,
-    POOL_FULL,
-    POOL_N,
     RANDOM,
     RANK,
     READERS_N,
-    RECORDS,
-    RECORDS_MAX,
     RING_0,
     RING_1,
     RING_SIZE,
@@ -71,12 +74,14 @@ from weft.bodies.twin.columns import (
     SOURCES,
     SOURCES_N,
     SPARE,
+    STARTED,
     STEP,
     STEP_LAST,
     STEP_RATE,
     STREAM,
     TIME,
     TODO,
+    TODO_DONE,
     TODO_N,
     TODO_SIZE,
     WINDOW,
@@ -84,20 +89,13 @@ from weft.bodies.twin.columns import (
     WINDOW_SECONDS,
     WINDOWS_N,
 )
-from weft.bodies.twin.pool import (
-    give,
-    grown,
-    key_for,
-    pop,
-    refill,
-    schedule,
-    take,
-)
+from weft.bodies.twin.memory import floats, ints
+from weft.bodies.twin.pool import give, key_for, pop, refill, schedule, take
 from weft.bodies.twin.stations import append, count_busy, start_next, stay, unpark
-from weft.bodies.twin.streams import arrive, deliver, hop
+from weft.bodies.twin.streams import arrive_quickly, deliver, deliver_quickly, hop
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def next_birth(m: Any, x: Any, k: int) -> int:
     """When the next record of a source is born: one unit of its process after the last, bent by the rate."""
     n = m[k + BORN]
@@ -124,7 +122,7 @@ def next_birth(m: Any, x: Any, k: int) -> int:
     return int(there + 0.5)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def plan_next(m: Any, x: Any, k: int) -> None:
     """Schedules a source's next birth."""
     at = next_birth(m, x, k)
@@ -135,7 +133,7 @@ def plan_next(m: Any, x: Any, k: int) -> None:
         schedule(m, r)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def bear(m: Any, x: Any, k: int, now: int) -> None:
     """A record is born at a source; one that is held keeps it back."""
     m[EVENTS] += 1
@@ -150,7 +148,7 @@ def bear(m: Any, x: Any, k: int, now: int) -> None:
     plan_next(m, x, k)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
 def whole(m: Any, o: int, expected: float) -> int:
     """A number of records with this mean: the whole part, and one more by chance."""
     least = int(expected)
@@ -159,7 +157,7 @@ def whole(m: Any, o: int, expected: float) -> int:
     return int(expected + uniform(np.uint64(m[o + KEY_SELECTIVITY]), m[o + ENDED]))
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def partners(m: Any, x: Any, o: int, ring: int, now: int) -> Any:
     """Join: how many records of the other side are in the window, and how many results are expected.
 
@@ -188,7 +186,7 @@ def partners(m: Any, x: Any, o: int, ring: int, now: int) -> Any:
     return inside, expected * selectivity * 0.5 * 1e9 / length
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def emit(m: Any, x: Any, o: int, s: int, birth: int, now: int) -> None:
     """A new record of an operator."""
     r = take(m)
@@ -197,14 +195,26 @@ def emit(m: Any, x: Any, o: int, s: int, birth: int, now: int) -> None:
     deliver(m, x, r, s, now, False)
 
 
-@njit(cache=True)
-def room_for(m: Any, o: int, results: int) -> Any:
-    """The memory, with room for so many results of an operator."""
-    return grown(m, m[SPARE] + results * (2 + m[o + READERS_N]))
+@njit(cache=True, error_model="numpy")
+def results_most(m: Any, x: Any, r: int, now: int) -> Any:
+    """A bound on how many results the end of a service will give."""
+    o = m[r + AT]
+    kind = m[o + KIND]
+    selectivity = x[m[o + FLOATS] + SELECTIVITY]
+    if kind == FILTER:
+        return int(selectivity) + 1
+    if kind in (JOIN_RECORDS, JOIN_SECONDS):
+        other = m[o + RING_1] if m[r + SIDE] == 0 else m[o + RING_0]
+        return int(partners(m, x, o, other, now)[1]) + 1
+    w = m[o + WINDOW]
+    most = 1
+    for k in range(m[w + WINDOWS_N]):
+        most += int((m[w + WINDOW_HEAD + 2 * k] + 1) * selectivity) + 1
+    return most
 
 
-@njit(cache=True)
-def end_join(m: Any, x: Any, o: int, s: int, r: int, now: int) -> Any:
+@njit(cache=True, error_model="numpy")
+def end_join(m: Any, x: Any, o: int, s: int, r: int, now: int) -> None:
     """A record has met the window of the other side, and enters its own."""
     birth = m[r + BIRTH]
     mine = m[o + RING_0] if m[r + SIDE] == 0 else m[o + RING_1]
@@ -212,7 +222,6 @@ def end_join(m: Any, x: Any, o: int, s: int, r: int, now: int) -> Any:
     inside, expected = partners(m, x, o, other, now)
     results = whole(m, o, expected)
     give(m, r)
-    m = room_for(m, o, results)
     size = m[o + RING_SIZE]
     for k in range(results):
         partner = m[other + 1 + size + (m[other] - 1 - k % inside) % size]
@@ -221,10 +230,9 @@ def end_join(m: Any, x: Any, o: int, s: int, r: int, now: int) -> Any:
     m[at] = now
     m[at + size] = birth
     m[mine] += 1
-    return m
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def enter(m: Any, w: int, k: int, birth: int) -> None:
     """Counts a record into a window."""
     at = w + WINDOW_HEAD + 2 * (k % m[w + WINDOWS_N])
@@ -232,8 +240,8 @@ def enter(m: Any, w: int, k: int, birth: int) -> None:
     m[at + 1] = max(m[at + 1], birth)
 
 
-@njit(cache=True)
-def end_window(m: Any, x: Any, o: int, s: int, r: int, now: int) -> Any:
+@njit(cache=True, error_model="numpy")
+def end_window(m: Any, x: Any, o: int, s: int, r: int, now: int) -> None:
     """A record closes the windows whose end it moves past, and enters its own."""
     birth = m[r + BIRTH]
     give(m, r)
@@ -252,7 +260,6 @@ def end_window(m: Any, x: Any, o: int, s: int, r: int, now: int) -> Any:
     for k in range(low, min(reached, low + size)):
         at = w + WINDOW_HEAD + 2 * (k % size)
         results = whole(m, o, m[at] * x[m[o + FLOATS] + SELECTIVITY])
-        m = room_for(m, o, results)
         youngest = m[at + 1] if m[CONTRIBUTING] else birth
         m[at] = 0
         m[at + 1] = 0
@@ -260,11 +267,10 @@ def end_window(m: Any, x: Any, o: int, s: int, r: int, now: int) -> Any:
             emit(m, x, o, s, youngest, now)
     if timed and birth // length >= low:  # else its window is closed: it is late
         enter(m, w, birth // length, birth)
-    return m
 
 
-@njit(cache=True)
-def end(m: Any, x: Any, r: int, now: int) -> Any:
+@njit(cache=True, error_model="numpy", forceinline=True)
+def end(m: Any, x: Any, r: int, now: int) -> None:
     """A service ends: the next record starts, then the outcome is handed on."""
     m[EVENTS] += 1
     o = m[r + AT]
@@ -273,40 +279,36 @@ def end(m: Any, x: Any, r: int, now: int) -> Any:
     count_busy(m, s, now)
     m[s + SERVING] = NOBODY
     start_next(m, x, s, now)
-    kind = m[o + KIND]
+    kind = m[o + KIND] if m[o + MANY] else FILTER
     if kind == FILTER:
         results = whole(m, o, x[m[o + FLOATS] + SELECTIVITY])
         birth = m[r + BIRTH]
         if results == 0:
             give(m, r)
         else:
-            if results > 1:
-                m = room_for(m, o, results)
             m[r + STREAM] = o
-            deliver(m, x, r, s, now, False)
+            deliver_quickly(m, x, r, s, now)
         for _ in range(1, results):
             emit(m, x, o, s, birth, now)
     elif kind in (JOIN_RECORDS, JOIN_SECONDS):
-        m = end_join(m, x, o, s, r, now)
+        end_join(m, x, o, s, r, now)
     else:
-        m = end_window(m, x, o, s, r, now)
+        end_window(m, x, o, s, r, now)
     m[o + ENDED] += 1
-    return m
 
 
-@njit(cache=True)
-def release(m: Any, x: Any, now: int) -> Any:
+@njit(cache=True, error_model="numpy")
+def release(m: Any, x: Any, now: int) -> None:
     """Lets sources and operators go on whose last hold was taken off, first come first."""
-    done = 0
     sources_end = m[SOURCES] + m[SOURCES_N] * SOURCE_SIZE
-    while done < m[TODO_N]:
-        maker = m[m[TODO] + done % TODO_SIZE]
-        done += 1
+    while m[TODO_DONE] < m[TODO_N]:
+        maker = m[m[TODO] + m[TODO_DONE] % TODO_SIZE]
         if m[SOURCES] <= maker < sources_end:
             while m[maker + HELD] == 0 and m[maker + BACKLOG] != NOBODY:
+                if m[FREE_N] < m[SPARE]:
+                    return
                 r = m[maker + BACKLOG]
                 m[maker + BACKLOG] = m[r + NEXT]
-                m = room_for(m, maker, 1)
                 deliver(m, x, r, m[maker + HOME], now, False)
         elif not m[maker + HELD]:
             if m[maker + PARKED] != NOBODY:
@@ -315,43 +317,80 @@ def release(m: Any, x: Any, now: int) -> Any:
             if m[s + SERVING] == NOBODY:
                 stay(m, s, now)
                 start_next(m, x, s, now)
+        m[TODO_DONE] += 1
     m[TODO_N] = 0
-    return m
+    m[TODO_DONE] = 0
 
 
-@njit(cache=True)
-def advance(m: Any, x: Any, until: int) -> Any:
-    """Runs every event before `until`; stops early where the log is full or too many records are in flight."""
+@njit(cache=True, error_model="numpy", forceinline=True)
+def status_of(m: Any) -> int:
+    """Why the loop must pause, DONE where it need not."""
+    if m[LOG_N] >= m[LOG_ROOM]:
+        return LOG_FULL
+    if m[FREE_N] < m[SPARE] + m[NEED]:
+        return GROW
+    m[NEED] = 0
+    return DONE
+
+
+@njit(cache=True, error_model="numpy")
+def loop(m: Any, x: Any, now: int, until: int) -> Any:
+    """Runs every event before `until`; stops early where the log, the pool or the limit on records is full."""
     while True:
-        if m[LOG_N] >= m[LOG_ROOM]:
-            return m, LOG_FULL
-        if m[POOL_N] > m[RECORDS_MAX]:
-            return m, POOL_FULL
+        status = status_of(m)
+        if status != DONE:
+            return now, status
+        if m[TODO_N]:
+            release(m, x, now)
+            continue
         if m[HEAP_N] == 0 and not refill(m, until):
-            return m, DONE
+            return until, DONE
         if m[m[m[HEAP]] + TIME] >= until:
-            return m, DONE
+            return until, DONE
         r = pop(m)
-        m = grown(m, m[SPARE])
         now = m[r + TIME]
         kind = m[r + KEY] >> KIND_SHIFT
         if m[r + AT] == NOBODY:  # a service that was broken off
             give(m, r)
         elif kind == END:
-            m = end(m, x, r, now)
+            o = m[r + AT]
+            if m[o + MANY]:
+                m[NEED] = results_most(m, x, r, now) * (2 + m[o + READERS_N])
+                if m[FREE_N] < m[SPARE] + m[NEED]:
+                    schedule(m, r)
+                    continue
+            end(m, x, r, now)
         elif kind == HOP:
             m[EVENTS] += 1
             hop(m, x, r, now)
-        elif r < m[RECORDS]:
+        elif m[r + MASK] == BIRTHS:
             bear(m, x, m[r + AT], now)
         else:
-            arrive(m, x, r, now)
-        if m[TODO_N]:
-            m = release(m, x, now)
+            arrive_quickly(m, x, r, now)
 
 
-@njit(cache=True)
-def start_sources(m: Any, x: Any) -> None:
+@njit(cache=True, error_model="numpy")
+def advance(memory: Any, numbers: Any, now: int, until: int) -> Any:
+    """Runs events from where the last call stopped (`now`) up to `until`; gives where it stopped, and why."""
+    return loop(ints(memory.ctypes.data), floats(numbers.ctypes.data), now, until)
+
+
+@njit(cache=True, error_model="numpy")
+def start_sources(memory: Any, numbers: Any) -> None:
     """Schedules the first birth of every source."""
+    m = ints(memory.ctypes.data)
     for i in range(m[SOURCES_N]):
-        plan_next(m, x, m[SOURCES] + i * SOURCE_SIZE)
+        plan_next(m, floats(numbers.ctypes.data), m[SOURCES] + i * SOURCE_SIZE)
+
+
+@njit(cache=True, error_model="numpy")
+def settle(memory: Any, sites: Any, now: int, busy: Any) -> None:
+    """Books the part of services and stays that lies before a moment, and tells how long each site was busy."""
+    m = ints(memory.ctypes.data)
+    for i in range(sites.shape[0]):
+        s = sites[i]
+        stay(m, s, now)
+        if m[s + SERVING] != NOBODY:
+            count_busy(m, s, now)
+            m[s + STARTED] = now
+        busy[i] = m[s + BUSY]

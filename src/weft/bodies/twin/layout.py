@@ -19,7 +19,6 @@ from weft.plan.rates import SELECTIVITY_DEFAULT, cost_ms, ideal_rates
 NS_PER_MS = 1_000_000
 UNBOUNDED = 1 << 60
 NO_PROMISE_NS = 1 << 60
-SERIES_N_MAX = 256
 RING_SECONDS = 1024
 RECORDS_FIRST = 1 << 12
 SPARE = 128
@@ -50,7 +49,6 @@ class Layout:
     query_of_sink: list[int]
     links: dict[tuple[str, str], int]
     gates: dict[tuple[str, str], int]
-    series_ns: int
 
 
 def lay_out(deployment: Deployment, placement: Placement, until_ns: int, seed: int, options: Options) -> Layout:
@@ -66,7 +64,7 @@ def lay_out(deployment: Deployment, placement: Placement, until_ns: int, seed: i
     for rank, (stream, maker) in enumerate(makers.items()):
         a.set(maker, c.RANK, rank)
         a.set(maker, c.FLOATS, a.floats(sizes[stream], *[0.0] * (c.FLOATS_SIZE - 1)))
-    _sites(a, deployment, sites, until_ns)
+    _sites(a, deployment, sites)
     _sources(a, deployment, sources, sites, until_ns, seed)
     left_ns: dict[tuple[str, str], int] = {}
     ways = Ways(deployment, list(sites))
@@ -84,18 +82,16 @@ def lay_out(deployment: Deployment, placement: Placement, until_ns: int, seed: i
     blocking = any(operator.queue is not None and operator.queue.when_full == "block" for _, operator in order)
     _loop(a, deployment, sources, options, 2 if options.discipline != "fcfs" else int(blocking))
     m, x = a.built()
-    return Layout(m, x, sites, sources, operators, query_of_sink, links, gates, 1 << a.get(c.SERIES_SHIFT))
+    return Layout(m, x, sites, sources, operators, query_of_sink, links, gates)
 
 
-def _sites(a: Arena, deployment: Deployment, sites: dict[str, int], until_ns: int) -> None:
-    shift = max(1, until_ns // SERIES_N_MAX).bit_length()
-    a.scalars({c.SERIES_SHIFT: shift, c.SERIES_N: (until_ns >> shift) + 1, c.SITES_N: len(sites)})
+def _sites(a: Arena, deployment: Deployment, sites: dict[str, int]) -> None:
+    a.scalars({c.SITES_N: len(sites)})
     for index, site in enumerate(deployment.sites):
         s = sites[site.name]
         for column in (c.SERVING, c.HEAD, c.TAIL):
             a.set(s, column, c.NOBODY)
         a.set(s, c.INDEX, index)
-        a.set(s, c.SERIES, a.rows((until_ns >> shift) + 1))
         a.set(s, c.SPEED, a.floats(site.capacity))
 
 
@@ -115,6 +111,7 @@ def _sources(
         a.set(k, c.KEY_GAP, key_of(seed, "gap", source.name))
         event = a.rows(c.RECORD_SIZE)
         a.set(event, c.AT, k)
+        a.set(event, c.MASK, c.BIRTHS)
         a.set(k, c.EVENT, event)
 
 
@@ -140,6 +137,7 @@ def _operator(a: Arena, o: int, query: Query, operator: Operator, seed: int) -> 
     for column, value in zip((c.COST_A, c.COST_B), cost, strict=False):
         a.x[f + column] = value
     a.x[f + c.SELECTIVITY] = SELECTIVITY_DEFAULT if operator.selectivity is None else operator.selectivity
+    a.set(o, c.MANY, int(operator.window is not None or a.x[f + c.SELECTIVITY] > 1.0))
     if operator.window is not None:
         _window(a, o, operator)
 
@@ -190,7 +188,7 @@ def _readers(
             query_of_sink.append(number)
             readers[stream_of(query, sink.from_)] += [row, -1]
     for stream, maker in makers.items():
-        a.set(maker, c.READERS, a.array(readers[stream]))
+        a.set(maker, c.READERS, a.array(readers[stream] or [0, -1]))
         a.set(maker, c.READERS_N, len(readers[stream]) // 2)
     a.scalars({c.SPARE: SPARE + max((len(one) for one in readers.values()), default=0)})
     return query_of_sink

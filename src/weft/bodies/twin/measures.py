@@ -10,6 +10,7 @@ from weft.bodies.twin.columns import Floats, Ints
 
 EXACT_MAX = 4_000_000
 BITS_KEPT = 12
+SERIES_N = 100
 
 
 @dataclass(slots=True)
@@ -68,12 +69,13 @@ class Latencies:
 class Measures:
     """Hears of every record that reaches a sink."""
 
-    def __init__(self, query_of_sink: list[int], queries: int, series_ns: int, series_n: int) -> None:
+    def __init__(self, query_of_sink: list[int], queries: int, until_ns: int) -> None:
         self._query_of_sink = np.array(query_of_sink or [0], np.int64)
-        self._shift = series_ns.bit_length() - 1
+        self.series_ns = -(-until_ns // SERIES_N)
         self.latencies = [Latencies() for _ in range(queries)]
-        self.series_sum: Floats = np.zeros((queries, series_n))
-        self.series_count: Ints = np.zeros((queries, series_n), np.int64)
+        self.series_sum: Floats = np.zeros((queries, SERIES_N))
+        self.series_count: Ints = np.zeros((queries, SERIES_N), np.int64)
+        self.busy: list[tuple[int, Ints]] = []
         self.since_ns = 0
         self.born_before: dict[str, int] = {}
         self.records: list[tuple[Ints, Ints, Ints]] | None = None
@@ -83,13 +85,12 @@ class Measures:
         query = self._query_of_sink[sink]
         if self.records is not None:
             self.records.append((sink.copy(), time.copy(), latency.copy()))
-        bucket = np.minimum(time >> self._shift, self.series_count.shape[1] - 1)
+        bucket = time // self.series_ns
         for q in np.unique(query):
             mine = query == q
             self.latencies[q].add(latency[mine])
-            n = self.series_count.shape[1]
-            self.series_count[q] += np.bincount(bucket[mine], minlength=n)
-            self.series_sum[q] += np.bincount(bucket[mine], weights=latency[mine], minlength=n)
+            self.series_count[q] += np.bincount(bucket[mine], minlength=SERIES_N)
+            self.series_sum[q] += np.bincount(bucket[mine], weights=latency[mine], minlength=SERIES_N)
 
     def forget(self, at_ns: int, born: dict[str, int]) -> None:
         """Counts begin anew."""

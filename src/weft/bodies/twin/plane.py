@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from weft.bodies.twin import columns as c
-from weft.bodies.twin.kernel import advance, start_sources
+from weft.bodies.twin.arena import aligned
+from weft.bodies.twin.kernel import advance, settle, start_sources
 from weft.bodies.twin.layout import Layout
 from weft.bodies.twin.measures import Measures
-from weft.bodies.twin.stations import count_busy, stay
 
 
 class Overflow(Exception):
@@ -21,43 +23,62 @@ class Plane:
         self.measures = measures
         self.m, self.x = layout.m, layout.x
         self.now_ns = 0
+        self._sites = np.array(list(layout.sites.values()), np.int64)
+        self._busy = np.zeros(len(self._sites), np.int64)
         start_sources(self.m, self.x)
 
     def advance(self, until_ns: int) -> None:
         """Runs every event before a moment; Overflow where too many records are in flight."""
         while True:
-            self.m, status = advance(self.m, self.x, until_ns)
+            self.now_ns, status = advance(self.m, self.x, self.now_ns, until_ns)
             n = int(self.m[c.LOG_N])
             if n:
                 log = self.m[self.m[c.LOG] : self.m[c.LOG] + 3 * n].reshape(n, 3)
                 self.measures.take(log[:, 0], log[:, 1], log[:, 2])
                 self.m[c.LOG_N] = 0
-            if status == c.POOL_FULL:
-                self.now_ns = max(int(self.m[s + c.SINCE]) for s in self.layout.sites.values())
-                raise Overflow
+            if status == c.GROW:
+                if self.m[c.RECORDS_N] > self.m[c.RECORDS_MAX]:
+                    raise Overflow
+                self._grow()
             if status == c.DONE:
-                self.now_ns = until_ns
                 return
+
+    def _grow(self) -> None:
+        """Makes room for as many records again, and for those that one event needs."""
+        m = self.m
+        more = int(min(m[c.RECORDS_N], max(1, m[c.RECORDS_MAX] + 1 - m[c.RECORDS_N])) + m[c.NEED] + m[c.SPARE])
+        first = len(m)
+        heap = first + more * c.RECORD_SIZE
+        self.m = aligned(heap + int(m[c.RECORDS_N]) + more)
+        self.m[:first] = m
+        self.m[first + c.NEXT : heap : c.RECORD_SIZE] = first + c.RECORD_SIZE * np.arange(1, more + 1)
+        self.m[heap - c.RECORD_SIZE + c.NEXT] = m[c.FREE]
+        self.m[heap : heap + int(m[c.HEAP_N])] = m[m[c.HEAP] : m[c.HEAP] + m[c.HEAP_N]]
+        self.m[c.FREE], self.m[c.HEAP] = first, heap
+        self.m[c.FREE_N] += more
+        self.m[c.RECORDS_N] += more
 
     def get(self, handle: int, column: int) -> int:
         """One number of the memory."""
         return int(self.m[handle + column])
 
-    def settle(self, at_ns: int) -> None:
-        """Books the part of services and stays that lies before a moment."""
-        for s in self.layout.sites.values():
-            stay(self.m, s, at_ns)
-            if self.m[s + c.SERVING] != c.NOBODY:
-                count_busy(self.m, s, at_ns)
-                self.m[s + c.STARTED] = at_ns
+    def settle(self, at_ns: int) -> c.Ints:
+        """Books the part of services and stays that lies before a moment; how long each site was busy so far."""
+        settle(self.m, self._sites, at_ns, self._busy)
+        return self._busy
+
+    def note_busy(self, at_ns: int) -> None:
+        """Keeps how busy sites were up to a moment, for the picture over time."""
+        self.measures.busy.append((at_ns, self.settle(at_ns).copy()))
 
     def forget(self, at_ns: int) -> None:
         """Ends the warm-up: counts begin anew, records and queues stay."""
-        self.settle(at_ns)
+        self.note_busy(at_ns)
         for s in self.layout.sites.values():
             self.m[s + c.BUSY] = self.m[s + c.AREA] = 0
             self.m[s + c.WAITING_MAX] = self.m[s + c.WAITING]
         for o in self.layout.operators.values():
             self.m[o + c.ARRIVED] = self.m[o + c.DROPPED] = 0
+        self.measures.busy.append((at_ns, np.zeros_like(self._busy)))
         self.m[c.EVENTS] = 0
         self.measures.forget(at_ns, {name: self.get(k, c.BORN) for name, k in self.layout.sources.items()})

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import njit
 
 from weft.bodies.twin.columns import (
@@ -25,8 +24,6 @@ from weft.bodies.twin.columns import (
     POOL_N,
     POOL_N_MAX,
     RANK_SHIFT,
-    RECORD_SIZE,
-    RECORDS_N,
     TIME,
     WHEEL,
     WHEEL_MASK,
@@ -34,35 +31,13 @@ from weft.bodies.twin.columns import (
 )
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
 def key_for(kind: int, rank: int, number: int) -> int:
     """The place of an event among those at one nanosecond."""
     return (kind << KIND_SHIFT) | (rank << RANK_SHIFT) | number
 
 
-@njit(cache=True)
-def grown(m: Any, need: int) -> Any:
-    """The memory, larger where fewer than `need` records are free."""
-    if m[FREE_N] >= need:
-        return m
-    add = max(need, m[RECORDS_N])
-    size = m.shape[0]
-    heap = size + add * RECORD_SIZE
-    more = np.empty(heap + m[RECORDS_N] + add, np.int64)
-    more[:size] = m
-    for r in range(size, heap, RECORD_SIZE):
-        more[r + NEXT] = r + RECORD_SIZE
-    more[heap - RECORD_SIZE + NEXT] = m[FREE]
-    more[FREE] = size
-    more[FREE_N] += add
-    more[RECORDS_N] += add
-    for i in range(m[HEAP_N]):
-        more[heap + i] = m[m[HEAP] + i]
-    more[HEAP] = heap
-    return more
-
-
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
 def take(m: Any) -> Any:
     """A free record."""
     r = m[FREE]
@@ -73,7 +48,7 @@ def take(m: Any) -> Any:
     return r
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
 def give(m: Any, r: int) -> None:
     """A record that is done with."""
     m[r + NEXT] = m[FREE]
@@ -82,13 +57,13 @@ def give(m: Any, r: int) -> None:
     m[POOL_N] -= 1
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
 def before(m: Any, a: int, b: int) -> Any:
     """Whether one event comes before another."""
     return m[a + TIME] < m[b + TIME] or (m[a + TIME] == m[b + TIME] and m[a + KEY] < m[b + KEY])
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
 def push(m: Any, r: int) -> None:
     """Puts an event into the heap."""
     heap = m[HEAP]
@@ -103,7 +78,7 @@ def push(m: Any, r: int) -> None:
     m[heap + i] = r
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
 def pop(m: Any) -> Any:
     """Takes the first event out of the heap."""
     heap = m[HEAP]
@@ -126,7 +101,7 @@ def pop(m: Any) -> Any:
     return first
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
 def schedule(m: Any, r: int) -> None:
     """Puts an event where its TIME says."""
     slot = m[r + TIME] >> m[WIDTH]
@@ -138,7 +113,7 @@ def schedule(m: Any, r: int) -> None:
         m[at] = r
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
 def refill(m: Any, until: int) -> bool:
     """Turns the wheel to the next slot with an event due in it; False where none comes before `until`."""
     width, mask, wheel = m[WIDTH], m[WHEEL_MASK], m[WHEEL]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from weft.bodies.twin import columns as c
 from weft.bodies.twin.gather import gather
 from weft.bodies.twin.layout import DISCIPLINES, Options, lay_out
-from weft.bodies.twin.measures import Measures
+from weft.bodies.twin.measures import SERIES_N, Measures
 from weft.bodies.twin.plane import Overflow, Plane
 from weft.bodies.twin.result import Result
 from weft.bodies.twin.warn import before_warnings, overflow_warning
@@ -17,7 +16,6 @@ from weft.plan import place
 
 NS_PER_S = 1_000_000_000
 SECONDS_MAX = 3_000_000.0
-CHUNKS = 100
 
 Progress = Callable[[float, float], None]
 """Told how many seconds of how many have passed."""
@@ -51,11 +49,7 @@ def run(
     placement = placement or place(deployment, seed=seed)
     until_ns = round(seconds * NS_PER_S)
     options = Options(discipline, latency == "contributing", records_max)
-    layout = lay_out(deployment, placement, until_ns, seed, options)
-    measures = Measures(
-        layout.query_of_sink, len(deployment.queries), layout.series_ns, int(layout.m[c.SERIES_N])
-    )
-    plane = Plane(layout, measures)
+    plane = prepared(deployment, placement, seconds, seed, options)
     warnings = before_warnings(deployment, placement)
     warmup_ns = round(warmup_s * NS_PER_S)
     try:
@@ -63,6 +57,8 @@ def run(
             plane.advance(moment)
             if moment == warmup_ns:
                 plane.forget(moment)
+            else:
+                plane.note_busy(moment)
             if progress is not None:
                 progress(moment / NS_PER_S, seconds)
     except Overflow:
@@ -78,7 +74,16 @@ def run(
     return result
 
 
+def prepared(
+    deployment: Deployment, placement: Placement, seconds: float, seed: int, options: Options | None = None
+) -> Plane:
+    """A record plane at time 0."""
+    until_ns = round(seconds * NS_PER_S)
+    layout = lay_out(deployment, placement, until_ns, seed, options or Options())
+    return Plane(layout, Measures(layout.query_of_sink, len(deployment.queries), until_ns))
+
+
 def _moments(warmup_ns: int, until_ns: int) -> list[int]:
     """Where a run pauses for progress and interruption, its warm-up and its end included."""
-    steps = {until_ns * k // CHUNKS for k in range(1, CHUNKS)}
-    return sorted({*steps, warmup_ns, until_ns} - {0})
+    steps = {k * -(-until_ns // SERIES_N) for k in range(1, SERIES_N)}
+    return sorted(moment for moment in {*steps, warmup_ns, until_ns} if 0 < moment <= until_ns)

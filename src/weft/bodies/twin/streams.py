@@ -58,7 +58,7 @@ from weft.bodies.twin.pool import give, key_for, schedule, take
 from weft.bodies.twin.stations import accept
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
 def copied(m: Any, r: int) -> Any:
     """A copy of a record in flight."""
     c = take(m)
@@ -67,7 +67,7 @@ def copied(m: Any, r: int) -> Any:
     return c
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def hand_over(m: Any, x: Any, reader: int, side: int, r: int, now: int) -> None:
     """Gives a record to one reader, an operator or (side -1) a sink."""
     if side >= 0:
@@ -81,21 +81,13 @@ def hand_over(m: Any, x: Any, reader: int, side: int, r: int, now: int) -> None:
     give(m, r)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def arrive(m: Any, x: Any, r: int, now: int) -> None:
     """A record reaches its destination site: every reader it was sent for gets one."""
     m[EVENTS] += 1
     stream, site, mask = m[r + STREAM], m[r + AT], m[r + MASK]
     first = m[stream + READERS]
-    n = m[stream + READERS_N]
-    if n == 1:
-        reader = m[first]
-        if m[reader + HOME] == site:
-            hand_over(m, x, reader, m[first + 1], r, now)
-        else:
-            send(m, x, r, site, m[reader + HOME], mask, now)
-        return
-    for i in range(n):
+    for i in range(m[stream + READERS_N]):
         reader = m[first + 2 * i]
         there = m[reader + HOME]
         wanted = there == site if mask == EVERYONE else (mask >> i) & 1 == 1
@@ -109,7 +101,20 @@ def arrive(m: Any, x: Any, r: int, now: int) -> None:
     give(m, r)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", forceinline=True)
+def arrive_quickly(m: Any, x: Any, r: int, now: int) -> None:
+    """As `arrive`, the common case first: one reader, an operator, where the record was sent."""
+    stream = m[r + STREAM]
+    first = m[stream + READERS]
+    reader = m[first]
+    if m[stream + READERS_N] == 1 and m[first + 1] >= 0 and m[reader + HOME] == m[r + AT]:
+        m[EVENTS] += 1
+        accept(m, x, reader, m[first + 1], r, now)
+    else:
+        arrive(m, x, r, now)
+
+
+@njit(cache=True, error_model="numpy")
 def send(m: Any, x: Any, r: int, start: int, end: int, mask: int, now: int) -> None:
     """Sets a record on its way from one site to another."""
     way = m[WAYS] + 2 * (m[start + INDEX] * m[SITES_N] + m[end + INDEX])
@@ -129,7 +134,7 @@ def send(m: Any, x: Any, r: int, start: int, end: int, mask: int, now: int) -> N
         hop(m, x, r, now)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def hop(m: Any, x: Any, r: int, now: int) -> None:
     """Takes a record into its next link, and on to the entry of the link after it or to its destination."""
     at = now
@@ -156,7 +161,7 @@ def hop(m: Any, x: Any, r: int, now: int) -> None:
     schedule(m, r)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def deliver(m: Any, x: Any, r: int, start: int, now: int, arriving: bool) -> None:
     """Sends a new record of a stream to everyone who reads it; `arriving` where it arrives in this very event."""
     stream = m[r + STREAM]
@@ -186,7 +191,7 @@ def deliver(m: Any, x: Any, r: int, start: int, now: int, arriving: bool) -> Non
     give(m, r)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def depart(m: Any, x: Any, r: int, start: int, there: int, mask: int, now: int, arriving: bool) -> None:
     """One copy leaves for one site, which may be this one."""
     if there != start:
@@ -202,3 +207,20 @@ def depart(m: Any, x: Any, r: int, start: int, there: int, mask: int, now: int, 
     m[r + TIME] = now
     m[r + KEY] = key_for(ARRIVE, m[m[r + STREAM] + RANK], m[r + KEY] & NUMBER_MASK)
     schedule(m, r)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def deliver_quickly(m: Any, x: Any, r: int, start: int, now: int) -> None:
+    """As `deliver`, the common case first: one reader, at another site, with nothing but a delay between."""
+    stream = m[r + STREAM]
+    there = m[m[m[stream + READERS]] + HOME]
+    way = m[WAYS] + 2 * (m[start + INDEX] * m[SITES_N] + m[there + INDEX])
+    if m[stream + READERS_N] == 1 and there != start and m[way + 1] == NOBODY and m[way] >= 0:
+        m[r + AT] = there
+        m[r + MASK] = 1
+        m[r + TIME] = now + m[way]
+        m[r + KEY] = key_for(ARRIVE, m[stream + RANK], m[stream + NUMBER])
+        m[stream + NUMBER] += 1
+        schedule(m, r)
+    else:
+        deliver(m, x, r, start, now, False)

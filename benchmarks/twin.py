@@ -1,0 +1,295 @@
+"""How fast is the twin? Against SimPy's process-per-record model and a bare compiled loop, CPU time in one run.
+
+20 sites, 200 operators in 20 chains, cost U(1, 5) ms, selectivity U(0.8, 1), Poisson 70 ms, delays U(1, 500) ms,
+queues of 100, 60 s; then ten times the sites and operators.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from weft.bodies.twin.chance import exponential, key_of, uniform
+from weft.bodies.twin.run import run
+from weft.model import Cost, Deployment, Link, Operator, Placement, Poisson, Query, Queue, Sink, Site, Source
+
+SECONDS = 60.0
+LENGTH = 10
+GAP_MS = 70.0
+REPEATS = 7
+
+
+def chains(sites_n: int, chains_n: int, seed: int = 7) -> tuple[Deployment, Placement]:
+    """Chains of filters on a full mesh of sites, placed at random."""
+    rng = Random(seed)
+    sites = tuple(Site(f"s{i}") for i in range(sites_n))
+    links = tuple(
+        Link(a.name, b.name, delay_ms=rng.uniform(1, 500), oneway=True) for a in sites for b in sites if a is not b
+    )
+    sources, queries, homes = [], [], {}
+    for chain in range(chains_n):
+        source = Source(f"in{chain}", rng.choice(sites).name, "rate", (), arrivals=Poisson(1000.0 / GAP_MS))
+        operators = []
+        for k in range(LENGTH):
+            name = f"o{k}"
+            cost = Cost("constant", (rng.uniform(1, 5),))
+            reads = operators[-1].name if operators else source.name
+            operators.append(
+                Operator(name, (reads,), sql="SELECT 1", cost_ms=cost, selectivity=rng.uniform(0.8, 1), queue=Queue(100))
+            )
+            homes[f"q{chain}", name] = (rng.choice(sites).name,)
+        sources.append(source)
+        queries.append(Query(f"q{chain}", tuple(operators), (Sink(operators[-1].name, "console"),)))
+    return Deployment(sites, tuple(sources), tuple(queries), links), Placement(homes)
+
+
+class Plain:
+    """The same problem as plain arrays: what SimPy and the bare loop are given."""
+
+    def __init__(self, deployment: Deployment, placement: Placement) -> None:
+        from weft.plan.paths import Paths
+
+        at = {site.name: i for i, site in enumerate(deployment.sites)}
+        paths = Paths(deployment)
+        n = len(deployment.sites)
+        self.sites = n
+        self.delay_ms = np.zeros((n, n))
+        for a, i in at.items():
+            for b, j in at.items():
+                path = paths.between(a, b)
+                assert path is not None
+                self.delay_ms[i, j] = path.delay_ms
+        self.start = np.array([at[source.site] for source in deployment.sources])
+        self.home = np.array([[at[placement.home(q.name, o.name)] for o in q.operators] for q in deployment.queries])
+        self.cost_ms = np.array([[o.cost_ms.mean_ms for o in q.operators if o.cost_ms] for q in deployment.queries])
+        self.selectivity = np.array([[o.selectivity for o in q.operators] for q in deployment.queries])
+
+
+def simpy_run(plain: Plain, seconds: float, seed: int) -> tuple[int, float]:
+    """Records out and their mean latency in ms, one SimPy process per record."""
+    import simpy
+
+    rng = Random(seed)
+    env = simpy.Environment()
+    servers = [simpy.Resource(env) for _ in range(plain.sites)]
+    waiting = [[0] * LENGTH for _ in plain.home]
+    delay, home, cost, selectivity = (
+        plain.delay_ms.tolist(), plain.home.tolist(), plain.cost_ms.tolist(), plain.selectivity.tolist()
+    )  # fmt: skip
+    latencies: list[float] = []
+
+    def record(chain: int) -> Any:
+        birth, here = env.now, int(plain.start[chain])
+        for k in range(LENGTH):
+            there = home[chain][k]
+            if there != here:
+                yield env.timeout(delay[here][there])
+            here = there
+            server = servers[there]
+            if server.count and waiting[chain][k] >= 100:
+                return
+            waiting[chain][k] += 1
+            with server.request() as turn:
+                yield turn
+                waiting[chain][k] -= 1
+                yield env.timeout(cost[chain][k])
+            if rng.random() >= selectivity[chain][k]:
+                return
+        latencies.append(env.now - birth)
+
+    def source(chain: int) -> Any:
+        while True:
+            yield env.timeout(rng.expovariate(1.0 / GAP_MS))
+            env.process(record(chain))
+
+    for chain in range(len(home)):
+        env.process(source(chain))
+    env.run(until=seconds * 1000)
+    return len(latencies), sum(latencies) / max(1, len(latencies))
+
+
+@njit(cache=True)
+def bare_run(
+    delay: Any, start: Any, home: Any, cost: Any, selectivity: Any, keys: Any, until: int, slots: int, width: int
+) -> Any:
+    """The least a loop must do: one event per visit (FCFS gives the end at arrival), a wheel, chance, one latency sum."""
+    chains_n, length = home.shape
+    size = 1 << 16
+    when = np.empty(size, np.int64)
+    birth = np.empty(size, np.int64)
+    place = np.empty(size, np.int32)
+    following = np.arange(1, size + 1).astype(np.int32)
+    wheel = np.full(slots, -1, np.int32)
+    near = np.empty(size, np.int32)
+    free_at = np.zeros(delay.shape[0], np.int64)
+    begun = np.zeros(chains_n * length, np.int64)
+    born = np.zeros(chains_n, np.int64)
+    free, near_n, cursor, out, total = chains_n, 0, -1, 0, 0
+    for chain in range(chains_n):
+        when[chain] = int(exponential(keys[chain], 0) * 70e6)
+        slot = when[chain] >> width
+        following[chain] = wheel[slot % slots]
+        wheel[slot % slots] = chain
+    while True:
+        while near_n == 0:
+            cursor += 1
+            if cursor << width >= until:
+                return out, total
+            r = wheel[cursor & (slots - 1)]
+            kept = -1
+            while r >= 0:
+                after = following[r]
+                if when[r] >> width == cursor:
+                    i = near_n
+                    while i > 0 and when[near[i - 1]] < when[r]:
+                        near[i] = near[i - 1]
+                        i -= 1
+                    near[i] = r
+                    near_n += 1
+                else:
+                    following[r] = kept
+                    kept = r
+                r = after
+            wheel[cursor & (slots - 1)] = kept
+        near_n -= 1
+        e = near[near_n]
+        now = when[e]
+        if now >= until:
+            return out, total
+        if e < chains_n:
+            chain = e
+            born[chain] += 1
+            r = free
+            free = following[r]
+            birth[r] = now
+            place[r] = chain * length
+            when[r] = now + delay[start[chain], home[chain, 0]]
+            when[e] = now + int(exponential(keys[chain], born[chain]) * 70e6)
+            for k in (np.int64(r), np.int64(e)):
+                slot = when[k] >> width
+                if slot <= cursor:
+                    i = near_n
+                    while i > 0 and when[near[i - 1]] < when[k]:
+                        near[i] = near[i - 1]
+                        i -= 1
+                    near[i] = k
+                    near_n += 1
+                else:
+                    following[k] = wheel[slot & (slots - 1)]
+                    wheel[slot & (slots - 1)] = k
+            continue
+        p = place[e]
+        chain, k = p // length, p % length
+        here = home[chain, k]
+        end = max(now, free_at[here]) + cost[chain, k]
+        free_at[here] = end
+        begun[p] += 1
+        if uniform(keys[chains_n + p], begun[p]) >= selectivity[chain, k]:
+            following[e] = free
+            free = e
+            continue
+        if k + 1 == length:
+            if end < until:
+                out += 1
+                total += end - birth[e]
+            following[e] = free
+            free = e
+            continue
+        place[e] = p + 1
+        when[e] = end + delay[here, home[chain, k + 1]]
+        slot = when[e] >> width
+        if slot <= cursor:
+            i = near_n
+            while i > 0 and when[near[i - 1]] < when[e]:
+                near[i] = near[i - 1]
+                i -= 1
+            near[i] = e
+            near_n += 1
+        else:
+            following[e] = wheel[slot & (slots - 1)]
+            wheel[slot & (slots - 1)] = e
+
+
+def bare(plain: Plain, seconds: float, seed: int) -> tuple[int, float]:
+    """Records out and their mean latency in ms, by the bare loop."""
+    keys = np.array([key_of(seed, str(n)) for n in range(plain.home.shape[0] + plain.home.size)], np.uint64)
+    ns = lambda values: np.round(values * 1e6).astype(np.int64)  # noqa: E731
+    visits_per_s = plain.home.size * 1000 / GAP_MS
+    width = int(1e9 / visits_per_s).bit_length() - 1
+    out, total = bare_run(
+        ns(plain.delay_ms), plain.start, plain.home, ns(plain.cost_ms), plain.selectivity, keys, int(seconds * 1e9),
+        1 << 16 if visits_per_s > 10_000 else 1 << 13, width,
+    )  # fmt: skip
+    return out, total / max(1, out) / 1e6
+
+
+def cpu_s(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+    """The least CPU time of several repeats, and the result."""
+    best, result = float("inf"), None
+    for _ in range(repeats):
+        began = time.process_time()
+        result = work()
+        best = min(best, time.process_time() - began)
+    return best, result
+
+
+def loop_only(deployment: Deployment, placement: Placement, seed: int) -> Callable[[], Any]:
+    """The twin's loop alone, laid out anew for each repeat, outside the time counted."""
+    from weft.bodies.twin.run import prepared
+
+    planes = [prepared(deployment, placement, SECONDS, seed) for _ in range(REPEATS)]
+    return lambda: planes.pop().advance(int(SECONDS * 1e9))
+
+
+def measured() -> dict[str, Any]:
+    """All figures."""
+    deployment, placement = chains(20, 20)
+    plain = Plain(deployment, placement)
+    result = run(deployment, placement, seconds=SECONDS, seed=1)
+    bare(plain, 1.0, 1)
+    simpy_s, (simpy_out, simpy_ms) = cpu_s(lambda: simpy_run(plain, SECONDS, 1), 1)
+    bare_s, (bare_out, bare_ms) = cpu_s(lambda: bare(plain, SECONDS, 1), REPEATS)
+    loop_s, _ = cpu_s(loop_only(deployment, placement, 1), REPEATS)
+    whole_s, _ = cpu_s(lambda: run(deployment, placement, seconds=SECONDS, seed=1), 3)
+    visits = sum(row["arrived"] for row in result.operator_rows)
+    big, big_placement = chains(200, 200)
+    big_s, _ = cpu_s(loop_only(big, big_placement, 1), REPEATS)
+    mean_ms = sum(one["latency_ms"]["mean"] * one["records_out"] for one in result.queries.values())
+    out = sum(one["records_out"] for one in result.queries.values())
+    return {
+        "visits": visits,
+        "events": result.events,
+        "simpy_s": simpy_s,
+        "bare_s": bare_s,
+        "twin_loop_s": loop_s,
+        "twin_whole_s": whole_s,
+        "ns_per_visit": 1e9 * loop_s / visits,
+        "times_simpy": simpy_s / loop_s,
+        "times_bare": loop_s / bare_s,
+        "ten_times_larger_costs": big_s / loop_s,
+        "bytes_per_record_in_flight": 72,
+        "in_flight_max": result.in_flight_max,
+        "records_out": {"simpy": simpy_out, "bare": bare_out, "twin": out},
+        "latency_ms_mean": {"simpy": simpy_ms, "bare": bare_ms, "twin": mean_ms / out},
+    }
+
+
+def main() -> None:
+    """Prints the figures, as JSON where asked."""
+    found = measured()
+    if "--json" in sys.argv:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        print(f"{name:28} {value if not isinstance(value, float) else f'{value:.6g}'}")
+
+
+if __name__ == "__main__":
+    main()
