@@ -71,9 +71,9 @@ def recut(
     after = cut(deployment, placement, stateful, passes, _relays(deployment, before, placement))
     ending = [fragment for fragment in before if fragment not in after]
     starting = tuple(fragment for fragment in after if fragment not in before)
-    read_after = {stream for fragment in after for stream in fragment.channels}
+    written_after = {stream for fragment in after for stream in fragment.outputs}
     ends = tuple(
-        (fragment, tuple(stream for stream in fragment.channels if stream not in read_after))
+        (fragment, tuple(stream for stream in fragment.channels if stream not in written_after))
         for fragment in upstream_first(tuple(ending))
     )
     return Recut(ends, starting, after)

@@ -30,19 +30,22 @@ class Arrival:
     segment: int = 0
 
 
+def lines_of(checkpoint: Path, batch: int) -> tuple[list[str], dict[str, str]]:
+    """A batch's offsets as Spark writes them: two lines of heading, then a line for each input that has any."""
+    lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
+    assert lines[0] == "v2", f"offset log of version {lines[0]}"
+    named = (line.partition(":") for line in lines[2:])
+    return lines[:2], {name: offset for name, _, offset in named if offset and offset != "-"}
+
+
 def read_offsets(checkpoint: Path, batch: int) -> Offsets | None:
     """The offsets of a batch, None where there was no such batch or it is long gone."""
     try:
-        lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
+        heading, lines = lines_of(checkpoint, batch)
     except FileNotFoundError:
         return None
-    assert lines[0] == "v2", f"offset log of version {lines[0]}"
-    clocks = json.loads(lines[1])
-    ends = {}
-    for line in lines[2:]:
-        name, _, offset = line.partition(":")
-        if offset and offset != "-":
-            ends[name] = json.loads(offset)
+    clocks = json.loads(heading[1])
+    ends = {name: json.loads(offset) for name, offset in lines.items()}
     return Offsets(ends, clocks["batchWatermarkMs"], clocks["batchTimestampMs"])
 
 
@@ -64,7 +67,7 @@ def segment_of(offsets: Offsets | None, name: str) -> int:
 
 def count_of(offsets: Offsets | None, name: str) -> int:
     """The records a timed source had given; 0 before its first batch."""
-    return int(offsets.ends[name][COUNT]) if offsets and name in offsets.ends else 0
+    return int(offsets.ends[name].get(COUNT, 0)) if offsets and name in offsets.ends else 0
 
 
 def least(births: list[tuple[float, float] | None]) -> tuple[float, float] | None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from weft.plan.fragments import Fragment
 from weft.plan.graph import sink_name
 from weft.plan.times import Times
 from weft.spark import sources
-from weft.spark.fragments import Commit, FragmentRun
+from weft.spark.fragments import Commit, FragmentRun, merged_time
 from weft.spark.log import fence
 from weft.spark.progress import CpuTime
+from weft.spark.recut import Ended, carry_over, goes_on
 from weft.spark.sinks import aside_of
-from weft.spark.wiring import Plans
-
+from weft.spark.wiring import Plans, Wiring
 
 # Every channel that a fragment reads starts a Python process, and Spark waits ten seconds for each: started all at
 # once, those of a wide deployment would not answer in time.
@@ -42,11 +42,71 @@ class SparkEngine:
         self.plans = plans
         self.times = times
         self.fragments = {fragment.id: fragment for fragment in fragments}
+        self.homes: dict[str, str] = {}
+        self.note_homes(fragments)
         self.told = told
         self.totals: dict[str, int] = {}
         self.until_done = False
         self.runs: dict[str, FragmentRun] = {}
         self.cpu = CpuTime(session)
+        self.generations: dict[str, int] = {}
+        self._warm: dict[str, tuple[Fragment, Wiring, DataFrame]] = {}
+
+    def warm(self, fragment: Fragment, tick: int) -> None:
+        """Plan a fragment before its turn comes, so that its start costs less; BadOperator where it never can."""
+        wiring = Wiring(self.session, self.plans, fragment, tick, merged_time(fragment, self.times))
+        self._warm[fragment.id] = (fragment, wiring, wiring.trunk())
+
+    def cool(self, fragment: str) -> None:
+        """Forget a plan that was not needed."""
+        self._warm.pop(fragment, None)
+
+    def channel_drained(self, stream: str, fragment: str) -> bool:
+        """Whether a fragment has written the results of all that a channel holds."""
+        run = self.runs[fragment]
+        following = self.plans.folders.stream(stream).next_segment()
+        return all(run.counts.get(e.name, 0) >= following for e in run.entries if e.is_channel and e.stream == stream)
+
+    def carry_over(self, ends: Sequence[Fragment], starts: Sequence[Fragment]) -> dict[str, int]:
+        """Write the checkpoints of a new cut; the generation of every fragment it starts."""
+        ended = tuple(Ended(old, self.runs[old.id].checkpoint, tuple(self.runs[old.id].entries)) for old in ends)
+        generations: dict[str, int] = {}
+        for new in starts:
+            before = self.generations.get(new.id, 0)
+            if goes_on(self.fragments.get(new.id), new):
+                generations[new.id] = before
+                continue
+            if new.id not in self._warm or self._warm[new.id][0] != new:
+                self.warm(new, self._tick())
+            entries = tuple(self._warm[new.id][1].entries)
+            generations[new.id] = before + 1
+            target = self.plans.folders.checkpoint(new.id, before + 1)
+            for name, segment in carry_over(self.plans.folders, new, entries, ended, target).items():
+                stream = next(entry.stream for entry in entries if entry.name == name)
+                self.plans.folders.stream(stream).passed(f"{new.id}~{name}", segment)
+        return generations
+
+    def _tick(self) -> int:
+        return max((run.epoch for run in self.runs.values()), default=0) + 1
+
+    def changed(self, fragments: tuple[Fragment, ...], generations: dict[str, int]) -> None:
+        """Another cut is in force: readers that are no more hold nothing any longer."""
+        kept = {fragment.id for fragment in fragments}
+        for name, run in list(self.runs.items()):
+            new = next((fragment for fragment in fragments if fragment.id == name), None)
+            warm = self._warm.get(name)
+            still = {entry.name for entry in warm[1].entries} if warm is not None and warm[0] == new else None
+            for entry in run.entries:
+                if entry.is_channel and (name not in kept or (still is not None and entry.name not in still)):
+                    self.plans.folders.stream(entry.stream).forget(f"{name}~{entry.name}")
+            if name not in kept:
+                del self.runs[name]
+        self.fragments = {fragment.id: fragment for fragment in fragments}
+        self.generations.update(generations)
+
+    def note_homes(self, fragments: Sequence[Fragment]) -> None:
+        """Know at which site each stream is written."""
+        self.homes.update({stream: fragment.site for fragment in fragments for stream in fragment.outputs})
 
     def fence(self, fragment: str, epoch: int) -> None:
         """From now on no writer with a lower epoch commits anything for the fragment."""
@@ -65,6 +125,9 @@ class SparkEngine:
     def prepare(self, fragment: str, epoch: int) -> FragmentRun:
         """A fragment ready to start; Fenced where a later epoch has taken over."""
         run = _DrainingRun(self, self.fragments[fragment], epoch)
+        warm = self._warm.pop(fragment, None)
+        if warm is not None and warm[0] == run.fragment:
+            run.warm = warm[1:]
         self.runs[fragment] = run
         return run
 
@@ -73,7 +136,8 @@ class _DrainingRun(FragmentRun):
     """A run that, where the whole is to end by itself, finishes its sources when they are read."""
 
     def __init__(self, engine: SparkEngine, fragment: Fragment, epoch: int) -> None:
-        super().__init__(engine.session, engine.plans, engine.times, fragment, epoch, engine.told)
+        generation = engine.generations.get(fragment.id, 0)
+        super().__init__(engine.session, engine.plans, engine.times, fragment, epoch, generation, engine.told)
         self.engine = engine
         self.trouble: str | None = None
 

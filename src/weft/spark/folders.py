@@ -24,9 +24,9 @@ class Folders:
         """The recorded log that a replay source takes its records from."""
         return Log(self.state / "recordings" / source)
 
-    def checkpoint(self, fragment: str) -> Path:
-        """Spark's checkpoint of a fragment."""
-        return self.state / "fragments" / fragment / "checkpoint"
+    def checkpoint(self, fragment: str, generation: int) -> Path:
+        """Spark's checkpoint of a fragment; each other cut of its operators is a generation."""
+        return self.state / "fragments" / fragment / f"checkpoint-{generation}"
 
     def fragment(self, fragment: str) -> Path:
         """A fragment's own room."""

@@ -22,6 +22,7 @@ from weft.spark import batch as batches
 from weft.spark import operators, sources
 from weft.spark.arrivals import Flow
 from weft.spark.batch import Arrival, Offsets
+from weft.spark.checkpoint import last_committed, last_planned, wait_for_commit
 from weft.spark.footers import Written, look_at
 from weft.spark.log import END_TIME_US, LogWriter, Manifest, write_atomically
 from weft.spark.rate import Clock
@@ -29,6 +30,10 @@ from weft.spark.sinks import SinkWriter
 from weft.spark.updates import write_changes
 from weft.spark.wiring import Entry, Plans, Wiring, tick
 from weft.spec import changes_count, keys_of
+
+
+class Closed(RuntimeError):
+    """A batch that was planned after the end was asked for: it never runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ class FragmentRun:
         times: Times,
         fragment: Fragment,
         epoch: int,
+        generation: int,
         told: Callable[[Commit], None],
     ) -> None:
         self.session = session
@@ -69,10 +75,16 @@ class FragmentRun:
         self.fragment = fragment
         self.epoch = epoch
         self.told = told
-        self.checkpoint = plans.folders.checkpoint(fragment.id)
+        self.generation = generation
+        self.writer = f"{fragment.id}/{generation}"
+        self.checkpoint = plans.folders.checkpoint(fragment.id, generation)
+        self.warm: tuple[Wiring, DataFrame] | None = None
+        self.closing = False
+        self.clean = False
         self.ended = threading.Event()
         self.counts: dict[str, int] = {}
         self._sources_done = False
+        self._left_open = False
         self._timings: dict[str, tuple[Flow, Clock]] = {}
         self._turn = threading.Lock()
         self.outputs = self._outputs()
@@ -85,9 +97,10 @@ class FragmentRun:
     def _outputs(self) -> list[Output]:
         fragment, plans = self.fragment, self.plans
         outputs = []
+        writer: LogWriter
         for stream in fragment.outputs:
             operator = stream.rpartition(".")[2] if fragment.trunk else None
-            writer = LogWriter(plans.folders.stream(stream), self.epoch, fragment.id)
+            writer = LogWriter(plans.folders.stream(stream), self.epoch, self.writer)
             outputs.append(Output(operator, stream, writer))
         if fragment.query is not None:
             query = plans.deployment.query(fragment.query)
@@ -95,7 +108,8 @@ class FragmentRun:
                 name = sink_name(query, sink)
                 if name in fragment.sinks:
                     operator = sink.from_ if fragment.trunk else None
-                    outputs.append(Output(operator, name, _sink_writer(plans, sink, name, self.epoch, fragment), sink))
+                    writer = _sink_writer(plans, sink, name, self.epoch, self.writer)
+                    outputs.append(Output(operator, name, writer, sink))
         return outputs
 
     @property
@@ -110,11 +124,16 @@ class FragmentRun:
         """Whether the fragment feeds a sink in update mode."""
         return any(output.sink is not None and output.sink.mode == "update" for output in self.outputs)
 
+    def wire(self, tick: int) -> tuple[Wiring, DataFrame]:
+        """The streaming plan, ready to start."""
+        wiring = Wiring(self.session, self.plans, self.fragment, tick, merged_time(self.fragment, self.times))
+        return wiring, wiring.trunk()
+
     def start(self) -> None:
         """Start the streaming query in its site's pool; returns when Spark has taken it."""
-        wiring = Wiring(self.session, self.plans, self.fragment, self.epoch, self._merged())
-        frame = wiring.trunk()
+        wiring, frame = self.warm or self.wire(self.epoch)
         self.entries, self.has_ticks = wiring.entries, wiring.ticks
+        self._take_up()
         if self.has_ticks:
             tick(self.plans.folders.ticks(self.fragment.id), f"start-{self.epoch:06d}", end=False)
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", self.fragment.site)
@@ -126,15 +145,36 @@ class FragmentRun:
             .start()
         )
 
-    def stop(self) -> None:
-        """End the query; what was under way is done again by the next epoch."""
-        if self.query is not None:
-            self.query.stop()
+    def _take_up(self) -> None:
+        """Know from the start where the epochs before have come to; there may be no batch any more that tells."""
+        batch = last_committed(self.checkpoint)
+        self._left_open = last_planned(self.checkpoint) != batch
+        offsets = None if batch is None else batches.read_offsets(self.checkpoint, batch)
+        for entry in self.entries:
+            come_to = batches.segment_of if entry.is_channel else batches.count_of
+            self.counts[entry.name] = come_to(offsets, entry.name)
+
+    def stop(self, clean: bool = False) -> bool:
+        """End the query, whether at a batch boundary; else what was under way is done again by the next epoch."""
+        if self.query is None:
+            return False
+        if clean:
+            with self._turn:
+                self.closing = True
+                written = self._previous[0] if self._previous else None
+            self.clean = self._settled(written)
+        self.closing = True
+        self.query.stop()
+        return self.clean
+
+    def _settled(self, written: int | None) -> bool:
+        """Whether all that was written is committed: the last batch here or, if none ran yet, what was found."""
+        return not self._left_open if written is None else wait_for_commit(self.checkpoint, written)
 
     def file_entries(self) -> Iterator[tuple[Entry, str]]:
         """Its ways in from users' files, each with the folder or glob that Spark reads."""
         for entry in self.entries:
-            if entry.stream in self.fragment.sources:
+            if not entry.is_channel:
                 source = self.plans.deployment.source(entry.stream)
                 if source.path is not None and source.format != "replay":
                     path = sources.path_of(self.plans.deployment, source.path)
@@ -142,7 +182,7 @@ class FragmentRun:
 
     def taken_sources(self) -> dict[str, int]:
         """Records taken so far from sources that Weft itself times."""
-        timed = [entry for entry in self.entries if entry.stream in self.fragment.sources]
+        timed = [entry for entry in self.entries if not entry.is_channel]
         return {entry.stream: self.counts.get(entry.name, 0) for entry in timed if self.counts.get(entry.name)}
 
     def taken_total(self) -> int:
@@ -150,7 +190,7 @@ class FragmentRun:
         total = sum(self.taken_sources().values())
         for entry in self.entries:
             segment = self.counts.get(entry.name, 0)
-            if entry.stream in self.fragment.channels and segment:
+            if entry.is_channel and segment:
                 try:
                     total += self.plans.folders.stream(entry.stream).manifest(segment - 1).rows_total
                 except FileNotFoundError:  # retention was quicker; the next look will tell
@@ -161,7 +201,7 @@ class FragmentRun:
         """Records that wait in the channels it reads."""
         waiting = 0
         for entry in self.entries:
-            if entry.stream in self.fragment.channels:
+            if entry.is_channel:
                 log = self.plans.folders.stream(entry.stream)
                 waiting += log.backlog(f"{self.fragment.id}~{entry.name}")[1]
         return waiting
@@ -199,11 +239,13 @@ class FragmentRun:
     def read_all(self, totals: dict[str, int]) -> None:
         """Wait until sources hold nothing new (of a recording: until all of it was given), then finish them."""
         assert self.query is not None
-        timed = [entry for entry in self.entries if entry.stream in totals]
+        timed = [entry for entry in self.entries if not entry.is_channel and entry.stream in totals]
         while self.query.isActive and any(self.counts.get(e.name, 0) < totals[e.stream] for e in timed):
             time.sleep(0.1)
         self.query.processAllAvailable()
-        self.finish_sources()
+        # The wait is also over when the query is: then nothing has ended but this epoch.
+        if self.query.isActive:
+            self.finish_sources()
 
     def finish_sources(self) -> None:
         """All that sources hold is read: let the fragment close its windows, or end its streams."""
@@ -216,14 +258,16 @@ class FragmentRun:
                 tick(self.plans.folders.ticks(self.fragment.id), "over", end=False)
             return
         with self._turn:
+            if self.closing:
+                return
             self._sources_done = True
-            if all(self._channel_ended(entry) for entry in self.entries if entry.stream in self.fragment.channels):
+            if all(self._channel_ended(entry) for entry in self.entries if entry.is_channel):
                 for output in self.outputs:
                     self._end(output)
                 self.ended.set()
 
     def _channel_ended(self, entry: Entry) -> bool:
-        segment = batches.segment_of(self._previous[1] if self._previous else None, entry.name)
+        segment = self.counts.get(entry.name, 0)
         return segment > 0 and self.plans.folders.stream(entry.stream).manifest(segment - 1).end
 
     def _end(self, output: Output) -> None:
@@ -238,6 +282,8 @@ class FragmentRun:
     def _write(self, frame: DataFrame, batch: int) -> None:
         """Spark's call for every batch: one segment for each output that does not have it yet."""
         with self._turn:
+            if self.closing:
+                raise Closed(f"{self.fragment.id} ends before batch {batch}")
             self._write_batch(frame, batch)
 
     def _write_batch(self, frame: DataFrame, batch: int) -> None:
@@ -313,7 +359,7 @@ class FragmentRun:
         manifest = Manifest(
             segment=output.writer.segment,
             epoch=self.epoch,
-            writer=self.fragment.id,
+            writer=self.writer,
             batch=batch,
             rows=written.rows,
             bytes=written.bytes,
@@ -338,21 +384,6 @@ class FragmentRun:
         upstream = operator.from_[0]
         return operators.apply(operator, {upstream: self._branch(frame, upstream)}, self.plans.deployment.folder)
 
-    def _merged(self) -> str | None:
-        """The event time that a stateless fragment must take as the least of several inputs, sources among them.
-
-        Spark's own watermark, with no delay, is that least, one batch behind.
-        """
-        if self.fragment.stateful or not self.fragment.sources or len(self.fragment.inputs) < 2:
-            return None
-        passed = [
-            column
-            for output in self.outputs
-            for column in self.times.columns(output.stream)
-            if self.times.origin(output.stream, column) == "passed"
-        ]
-        return passed[0] if passed else None
-
     def _is_measured(self, output: Output, column: str) -> bool:
         origin = self.times.origin(output.stream, column)
         alone = len(self.fragment.inputs) == 1 == len(self.fragment.sources)
@@ -366,8 +397,9 @@ class FragmentRun:
             return self._ended_times(output)
         last = output.writer.last.times_us if output.writer.last else {}
         times: dict[str, int] = {}
+        merged = merged_time(self.fragment, self.times)
         for column in self.times.columns(output.stream):
-            if self.times.origin(output.stream, column) == "watermark" or column == self._merged():
+            if self.times.origin(output.stream, column) == "watermark" or column == merged:
                 reached: int | None = offsets.watermark_ms * 1000 if offsets.watermark_ms else None
             elif self._is_measured(output, column):
                 reached = written.times_us.get(column)
@@ -381,7 +413,7 @@ class FragmentRun:
         return times
 
     def _arrival(self, entry: Entry, before: Offsets | None, offsets: Offsets) -> Arrival:
-        if entry.stream in self.fragment.channels:
+        if entry.is_channel:
             start = batches.segment_of(before, entry.name)
             end = batches.segment_of(offsets, entry.name)
             return batches.from_channel(self.plans.folders.stream(entry.stream), start, end)
@@ -411,7 +443,7 @@ class FragmentRun:
         return all(self._entry_ended(entry, arrivals[entry.name]) for entry in self.entries)
 
     def _entry_ended(self, entry: Entry, arrival: Arrival) -> bool:
-        if entry.stream in self.fragment.channels:
+        if entry.is_channel:
             return arrival.end
         if not self.has_ticks:
             return self._sources_done
@@ -429,6 +461,22 @@ class FragmentRun:
         return (earlier or now) if moved else (now or earlier)
 
 
+def merged_time(fragment: Fragment, times: Times) -> str | None:
+    """The event time that a stateless fragment must take as the least of several inputs, sources among them.
+
+    Spark's own watermark, with no delay, is that least, one batch behind.
+    """
+    if fragment.stateful or not fragment.sources or len(fragment.inputs) < 2:
+        return None
+    passed = [
+        column
+        for stream in fragment.outputs
+        for column in times.columns(stream)
+        if times.origin(stream, column) == "passed"
+    ]
+    return passed[0] if passed else None
+
+
 def source_timing(plans: Plans, name: str) -> tuple[Flow, Clock]:
     """The arrivals and clock of a timed source, as its reader sees them."""
     source = plans.deployment.source(name)
@@ -438,12 +486,12 @@ def source_timing(plans: Plans, name: str) -> tuple[Flow, Clock]:
     return flow, Clock([tuple(pair) for pair in flows["starts"]])
 
 
-def _sink_writer(plans: Plans, sink: Sink, name: str, epoch: int, fragment: Fragment) -> LogWriter:
+def _sink_writer(plans: Plans, sink: Sink, name: str, epoch: int, writer: str) -> LogWriter:
     if sink.path is None:
         path = plans.folders.state / "console" / name
     else:
         path = Path(sources.path_of(plans.deployment, sink.path))
-    return SinkWriter(path, sink, epoch, fragment.id)
+    return SinkWriter(path, sink, epoch, writer)
 
 
 def _write_files(records: DataFrame, output: Output, measured: list[str]) -> Written:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from weft.model import Operator
+from weft.spec.sql import without_distinct
 
 WATERMARK_KEY = "spark.watermarkDelayMs"
 STATEFUL_NODES = (
@@ -62,7 +63,9 @@ def _sql(sql: str, inputs: dict[str, DataFrame]) -> DataFrame:
         for name, frame in inputs.items():
             frame.createOrReplaceTempView(name)
         try:
-            return session.sql(sql)
+            # Spark's DISTINCT is an aggregate, which append mode refuses; its own word for streams is another one.
+            plain = without_distinct(sql) if any(frame.isStreaming for frame in inputs.values()) else None
+            return session.sql(sql) if plain is None else session.sql(plain).dropDuplicates()
         finally:
             for name in inputs:
                 session.catalog.dropTempView(name)

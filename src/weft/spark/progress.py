@@ -14,7 +14,6 @@ from weft.spark.folders import spark_name
 from weft.spark.fragments import FragmentRun
 from weft.spark.wiring import Entry
 
-
 STAGES_MISSING_MAX = 4
 
 

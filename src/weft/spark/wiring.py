@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
 from weft.model import Deployment, Query
-from weft.plan.fragments import Fragment
+from weft.plan.fragments import Fragment, source_of
 from weft.plan.graph import stream_of
 from weft.plan.intervals import interval_ms
 from weft.plan.paths import Path as Way
@@ -46,10 +46,12 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One way into a fragment: a stream, the name Spark knows it under, and the event time asked of it."""
+    """One way into a fragment: a stream, who reads it, its name in Spark, and the event time asked of it."""
 
     stream: str
+    operator: str | None
     name: str
+    is_channel: bool
     column: str | None
     delay_ms: int
 
@@ -58,12 +60,12 @@ class Wiring:
     """Builds the streaming DataFrame of a fragment and remembers its entries."""
 
     def __init__(
-        self, session: SparkSession, plans: Plans, fragment: Fragment, epoch: int, merged: str | None = None
+        self, session: SparkSession, plans: Plans, fragment: Fragment, tick: int, merged: str | None = None
     ) -> None:
         self.session = session
         self.plans = plans
         self.fragment = fragment
-        self.epoch = epoch
+        self.tick = tick
         self.merged = merged
         self.entries: list[Entry] = []
         self.ticks = False
@@ -72,10 +74,10 @@ class Wiring:
     def trunk(self) -> DataFrame:
         """What the fragment's streaming query computes, before its branches."""
         if not self.fragment.trunk:
-            return self._enter(self.fragment.inputs[0], None, 0, "")
-        return self._operator(self.fragment.trunk[-1], self.merged, 0, "")
+            return self._enter(self.fragment.inputs[0], None, None, 0)
+        return self._operator(self.fragment.trunk[-1], self.merged, 0)
 
-    def _operator(self, name: str, column: str | None, delay_ms: int, path: str) -> DataFrame:
+    def _operator(self, name: str, column: str | None, delay_ms: int) -> DataFrame:
         """An operator of the trunk; `column` is the event time that is asked for further down."""
         assert self.query is not None
         operator = self.query.operator(name)
@@ -88,7 +90,7 @@ class Wiring:
                 asked, wait_ms = watermark.column, interval_ms(watermark.delay)
             else:
                 asked, wait_ms = column, delay_ms
-            frame = self._input(upstream, asked, wait_ms, f"{path}{name}.")
+            frame = self._input(name, upstream, asked, wait_ms)
             if watermark is not None and asked is not None:
                 frame = operators.tagged(frame, asked, wait_ms)
             inputs[upstream] = frame
@@ -98,29 +100,31 @@ class Wiring:
             result = result.observe(f"out_{name}", F.count(F.lit(1)).alias("rows"))
         return result
 
-    def _input(self, upstream: str, column: str | None, delay_ms: int, path: str) -> DataFrame:
+    def _input(self, name: str, upstream: str, column: str | None, delay_ms: int) -> DataFrame:
         assert self.query is not None
         if upstream in self.fragment.trunk:
-            return self._operator(upstream, column, delay_ms, path)
-        return self._enter(stream_of(self.query, upstream), column, delay_ms, path)
+            return self._operator(upstream, column, delay_ms)
+        through = [stream for reader, stream in self.fragment.relayed if reader == name]
+        relay = next((stream for stream in through if source_of(stream) == upstream), None)
+        return self._enter(relay or stream_of(self.query, upstream), name, column, delay_ms)
 
-    def _enter(self, stream: str, column: str | None, delay_ms: int, path: str) -> DataFrame:
-        name = spark_name(stream)
-        if any(entry.name == name for entry in self.entries):
-            # One stream that reaches the stateful operator on two ways enters twice, each with its own watermark.
-            name = spark_name(f"{path}{stream}")
-        self.entries.append(Entry(stream, name, column, delay_ms))
-        if stream in self.fragment.channels:
-            frame = self._channel(stream, name, column)
-        else:
-            frame = self._source(stream, name, column)
+    def _enter(self, stream: str, operator: str | None, column: str | None, delay_ms: int) -> DataFrame:
+        # One stream that two operators of the trunk read enters twice, each time with the watermark asked for there.
+        is_channel = stream in self.fragment.channels and (
+            stream not in self.fragment.sources or (operator, stream) in self.fragment.relayed
+        )
+        kind = "channel" if is_channel else "source"
+        name = f"{kind}_{spark_name(f'{stream}_{operator}' if operator else stream)}"
+        self.entries.append(Entry(stream, operator, name, is_channel, column, delay_ms))
+        enter = self._channel if is_channel else self._source
+        frame = enter(stream, name, column)
         if column is None:
             return frame
         watched = frame.withWatermark(TIME, f"{delay_ms} milliseconds")
         return watched.filter(BARRIER).drop(TIME, GHOST)
 
     def _channel(self, stream: str, name: str, column: str | None) -> DataFrame:
-        schema = self.plans.schemas[stream]
+        schema = self.plans.schemas[source_of(stream)]
         wanted = sources.nullable(StructType([StructField(f.name, f.dataType) for f in schema]))
         way = self.plans.ways(stream, self.fragment.site)
         log = self.plans.folders.stream(stream).create()
@@ -131,7 +135,7 @@ class Wiring:
             .name(name)
             .option("path", str(log.folder))
             .option("reader", reader_name)
-            .option("tick", str(self.epoch))
+            .option("tick", str(self.tick))
         )
         if way is not None and way.emulate:
             source = source.option("delay_ms", str(way.delay_ms)).option("kbps", str(way.bandwidth_kbps or 0))

@@ -36,6 +36,7 @@ class Carrier:
         self._story = story
         self._inputs: queue.SimpleQueue[Input | None] = queue.SimpleQueue()
         self._timers: dict[str, float] = {}
+        self._killed = False
         self._thread = threading.Thread(target=self._run, name=f"carrier-{machine.name}", daemon=True)
 
     def start(self) -> None:
@@ -49,6 +50,12 @@ class Carrier:
         self._inputs.put(None)
         self._thread.join(timeout=30)
 
+    def kill(self) -> None:
+        """Stop without a word: what is queued is lost."""
+        self._transport.close(self.machine.name)
+        self._killed = True
+        self._inputs.put(None)
+
     def feed(self, fact: Input) -> None:
         """Tell the machine something; returns at once."""
         self._inputs.put(fact)
@@ -59,12 +66,9 @@ class Carrier:
         except BadMessage as error:
             self._story(f"# {self.machine.name} refused a message from {sender}: {error}")
 
-    def _states(self) -> dict[str, str]:
-        return {key: row.state for key, row in self.machine.rows.items()}
-
     def _run(self) -> None:
         try:
-            while (fact := self._next()) is not None:
+            while (fact := self._next()) is not None and not self._killed:
                 self._step(fact)
         except BaseException as error:
             self.failure = error
@@ -83,9 +87,9 @@ class Carrier:
                 continue
 
     def _step(self, fact: Input) -> None:
-        before = self._states()
+        before = self.machine.states()
         effects = self.machine.handle(fact)
-        if before != self._states() or not _is_routine(fact, effects):
+        if before != self.machine.states() or not _is_routine(fact, effects):
             self._story(story_line(int(time.time() * 1000), self.machine.name, fact, effects))
         for effect in effects:
             match effect:

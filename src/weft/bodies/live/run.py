@@ -11,36 +11,31 @@ from pathlib import Path
 from typing import Any
 
 from weft.bodies.live.carrier import Carrier
+from weft.bodies.live.changes import Changes, Move
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import CannotRun, State, differences, identity
 from weft.bodies.live.transport import InProcess
-from weft.model import Deployment, Placement
+from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
 from weft.plan import PLANNERS, NoPlacement, place
 from weft.plan.fragments import Fragment, cut
+from weft.plan.paths import Path as Way
 from weft.plan.paths import Paths
 from weft.plan.times import carried_times
-from weft.protocol.hosting import (
-    AllDone,
-    AllRunning,
-    AllStopped,
-    Conductor,
-    FragmentIsDown,
-    GaveUp,
-    Remember,
-    Unwant,
-    Want,
-)
-from weft.protocol.machine import Effect
+from weft.protocol.hosting import AllDone, AllRunning, AllStopped, FragmentIsDown, GaveUp, Remember, Want
+from weft.protocol.machine import Effect, Input
+from weft.protocol.moving import Desk, InForce, Leave
 from weft.spark import embedded
 from weft.spark.folders import Folders
+from weft.spark.fragments import Commit
 from weft.spec import passes_through
 
 CONDUCTOR = "conductor"
 STATUS_EVERY_S = 0.5
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
+PAUSE_KNOWN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +61,7 @@ class Run:
         self.state = State(Folders(state))
         self.meter = Meter(deployment)
         self.placement = Placement()
-        self.fragments: tuple[Fragment, ...] = ()
+        self.changes: Changes | None = None
         self.phase = "starting"
         self.warnings: list[str] = []
         self.down: dict[str, str] = {}
@@ -80,6 +75,13 @@ class Run:
         self._stopped = threading.Event()
         self._failure: str | None = None
         self._story: Callable[[str], None] = lambda line: None
+        self._transport = InProcess()
+        self._desk: Carrier | None = None
+        self._epochs: dict[str, dict[str, int]] = {}
+        self._memory = threading.Lock()
+        self._crashed: set[str] = set()
+        self._requests: dict[str, Move] = {}
+        self._to_come = sorted(deployment.scenario, key=lambda happening: happening.at_s)
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
@@ -114,10 +116,8 @@ class Run:
                 raise CannotRun(f"--until-done never ends with the endless source {', '.join(endless)}: use --seconds")
         if self.deployment.control.place.policy not in PLANNERS:
             raise CannotRun(f"policy {self.deployment.control.place.policy} is not there yet")
-        for happening in self.deployment.scenario:
-            kind = type(happening).__name__.removesuffix("At").lower()
-            if kind != "rate":
-                raise CannotRun(f"scenario: `{kind}` is not there yet for live runs; there is: rate")
+        if any(isinstance(happening, PartitionAt) for happening in self.deployment.scenario):
+            raise CannotRun("scenario: `partition` is not there yet live; there are: move, rate, crash, restart")
         try:
             self.placement = place(self.deployment)
         except NoPlacement as error:
@@ -155,43 +155,27 @@ class Run:
         def stateful(query: Any, operator: Any) -> bool:
             return f"{query.name}.{operator.name}" in analysis.stateful
 
-        self.fragments = cut(self.deployment, self.placement, stateful, passes_through)
+        fragments = cut(self.deployment, self.placement, stateful, passes_through)
         times = carried_times(self.deployment, stateful, passes_through)
-        homes = {stream: fragment.site for fragment in self.fragments for stream in fragment.outputs}
         paths = Paths(self.deployment)
-        engine = self.spark.engine(
-            self.fragments,
-            times,
-            lambda stream, site: paths.between(homes[stream], site),
-            self.meter.committed,
-            self.options.until_done,
-        )
+
+        def way(stream: str, site: str) -> Way | None:
+            return paths.between(engine.homes[stream], site)
+
+        engine = self.spark.engine(fragments, times, way, self._committed, self.options.until_done)
+        self.changes = Changes(self.deployment, self.state, engine, (stateful, passes_through))
+        self.changes.clock_s = self._flowed_s
+        self.changes.begin(self.placement, fragments)
         self.progress = Progress(self.meter, engine)
-        epochs = self.state.read("epochs.json") or {}
-        transport = InProcess()
-        lock = threading.Lock()
-
-        def remember(machine: str, fragment: str, epoch: int) -> None:
-            with lock:
-                epochs.setdefault(machine, {})[fragment] = epoch
-                self.state.write("epochs.json", epochs)
-
+        self._epochs = self.state.read("epochs.json") or {}
         for site in self.deployment.sites:
-            body = SiteBody(site.name, epochs.get(site.name, {}), remember, engine, transport, self._story)
-            self.sites[site.name] = body
-            body.start()
-
-        def perform(effect: Effect) -> None:
-            if isinstance(effect, Remember):
-                remember(CONDUCTOR, effect.fragment, effect.epoch)
-            else:
-                self._hear(effect)
-
-        self._conductor = Carrier(Conductor(CONDUCTOR, epochs.get(CONDUCTOR)), transport, perform, self._story)
-        self._conductor.start()
+            self._start_site(site.name)
+        desk = Desk(CONDUCTOR, self._epochs.get(CONDUCTOR))
+        self._desk = Carrier(desk, self._transport, self._perform, self._story)
+        self.changes.feed = self._desk.feed
+        self._desk.start()
         self.phase = "launching"
-        for fragment in self.fragments:
-            self._conductor.feed(Want(fragment.id, fragment.site))
+        self._tell(InForce(self.changes.number, self.changes.starts()))
         deadline = time.monotonic() + START_S_MAX
         while not self._running.wait(0.1) and not self._over.is_set():
             watch(self)
@@ -202,6 +186,73 @@ class Run:
             self.flowing_s = time.monotonic()
             self.spark.let_flow()
             self.phase = "running"
+
+    def _start_site(self, name: str) -> None:
+        assert self.progress is not None
+        remembered = self._epochs.get(name, {})
+        body = SiteBody(name, remembered, self._remember, self.progress.engine, self._transport, self._story)
+        self.sites[name] = body
+        body.start()
+
+    def _tell(self, fact: Input) -> None:
+        assert self._desk is not None
+        self._desk.feed(fact)
+
+    def _remember(self, machine: str, fragment: str, epoch: int) -> None:
+        with self._memory:
+            self._epochs.setdefault(machine, {})[fragment] = epoch
+            self.state.write("epochs.json", self._epochs)
+
+    def _perform(self, effect: Effect) -> None:
+        if isinstance(effect, Remember):
+            self._remember(CONDUCTOR, effect.fragment, effect.epoch)
+        elif self.changes is None or not self.changes.perform(effect):
+            self._hear(effect)
+
+    def _committed(self, commit: Commit) -> None:
+        self.meter.committed(commit)
+        if self.changes is not None:
+            self.changes.committed(commit)
+
+    def _flowed_s(self) -> float:
+        return time.monotonic() - self.flowing_s if self.flowing_s else 0.0
+
+    @property
+    def fragments(self) -> tuple[Fragment, ...]:
+        """What runs now."""
+        return self.changes.fragments if self.changes else ()
+
+    def move(self, query: str, operator: str, to: str, reason: str = "asked for") -> Move:
+        """Ask for a move; what becomes of it stands in the value returned, in time."""
+        assert self.changes is not None, "moves are asked of a run that has begun"
+        return self.changes.ask(query, operator, to, reason)
+
+    def crash(self, site: str) -> None:
+        """Lose a site: its agent and all it runs, at once."""
+        self._crashed.add(site)
+        self.sites.pop(site).crash()
+
+    def restart(self, site: str) -> None:
+        """A lost site comes back, knowing only the epochs it was to remember."""
+        self._start_site(site)
+        self._crashed.discard(site)
+        for fragment in self.fragments:
+            if fragment.site == site:
+                self._tell(Want(fragment.id, site))
+
+    def _happen(self) -> None:
+        """Whatever the scenario has in store by now."""
+        flowed_s = self._flowed_s()
+        while self._to_come and self._to_come[0].at_s <= flowed_s:
+            happening = self._to_come.pop(0)
+            match happening:
+                case MoveAt(move=move, to=to):
+                    query, _, operator = move.partition(".")
+                    self.move(query, operator, to, "scenario")
+                case CrashAt(crash=site) if site not in self._crashed:
+                    self.crash(site)
+                case RestartAt(restart=site) if site in self._crashed:
+                    self.restart(site)
 
     def _factors(self) -> dict[str, list[tuple[float, float]]]:
         factors: dict[str, list[tuple[float, float]]] = {}
@@ -223,13 +274,16 @@ class Run:
             case FragmentIsDown(fragment=fragment, reason=reason):
                 self.down[fragment] = reason
             case GaveUp(fragment=fragment, reason=reason):
-                if self.phase not in ("stopping", "stopped"):
+                home = next((one.site for one in self.fragments if one.id == fragment), None)
+                if home in self._crashed:
+                    self.down[fragment] = reason
+                elif self.phase not in ("stopping", "stopped"):
                     self._failure = f"{fragment}: {reason}"
                     self._over.set()
 
     def _check_carriers(self) -> None:
-        for carrier in (self._conductor, *(site.carrier for site in self.sites.values())):
-            if carrier.failure is not None:
+        for carrier in (self._desk, *(site.carrier for site in self.sites.values())):
+            if carrier is not None and carrier.failure is not None:
                 raise RunFailed(f"{carrier.machine.name}: {carrier.failure}") from carrier.failure
 
     def _wait(self, watch: Callable[[Run], None]) -> None:
@@ -247,9 +301,30 @@ class Run:
                 self._check_carriers()
                 self.state.write("status.json", self.status())
                 self.spark.beat()
+                self._answer_requests()
                 if (self.state.path / "stop").exists():
                     break
+            self._happen()
             watch(self)
+
+    def _answer_requests(self) -> None:
+        """What other terminals ask for: a file each, answered beside it."""
+        for path in sorted((self.state.path / "requests").glob("*.json")):
+            if path.name.endswith(".answer.json"):
+                continue
+            asked = read_json(path)
+            key = path.name.removesuffix(".json")
+            if key not in self._requests:
+                self._requests[key] = self.move(asked["query"], asked["operator"], asked["to"], "asked for")
+            move = self._requests[key]
+            if move.state != "asked" and (move.state == "refused" or move.pause_ms is not None or self._quiet(move)):
+                answer = {**move.as_json(), "state": move.state, "why": move.why}
+                self.state.write(f"requests/{key}.answer.json", answer)
+                path.unlink(missing_ok=True)
+
+    def _quiet(self, move: Move) -> bool:
+        """A pause is known with the next commit; where none comes, the answer does not wait for it."""
+        return self._flowed_s() > move.at_s + PAUSE_KNOWN_S
 
     def _end(self, watch: Callable[[Run], None]) -> dict[str, Any]:
         assert self.progress is not None
@@ -260,8 +335,7 @@ class Run:
         self.phase = "stopping"
         self.progress.look()
         (self.state.path / "stop").unlink(missing_ok=True)
-        for fragment in self.fragments:
-            self._conductor.feed(Unwant(fragment.id))
+        self._tell(Leave())
         deadline = time.monotonic() + STOP_S_MAX
         while not self._stopped.wait(0.1) and time.monotonic() < deadline:
             watch(self)
@@ -282,8 +356,10 @@ class Run:
         return summary
 
     def _close(self) -> None:
-        if hasattr(self, "_conductor"):
-            self._conductor.stop()
+        if self._desk is not None:
+            self._desk.stop()
+        if self.changes is not None:
+            self.changes.close()
         for site in self.sites.values():
             site.stop()
         if self.spark is not None:
@@ -326,11 +402,11 @@ class Run:
         return {
             "queries": {query.name: self.meter.query(query) for query in self.deployment.queries},
             "sites": self.progress.sites(self.deployment, self.flowing_s) if self.progress else {},
-            "moves": [],
+            "moves": [move.as_json() for move in self.changes.moves.values()] if self.changes else [],
             "events": self.meter.commits,
             "wall_s": round(time.monotonic() - self.started_s, 3),
             "warnings": self.warnings,
-            "placement": self.placement.as_json(),
+            "placement": (self.changes.placement if self.changes else self.placement).as_json(),
             "fragments": fragments,
         }
 

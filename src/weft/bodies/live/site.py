@@ -31,8 +31,8 @@ class Launchable(Protocol):
     def start(self) -> None:
         """Begin; returns when it runs."""
 
-    def stop(self) -> None:
-        """End it; returns when nothing of it is alive."""
+    def stop(self, clean: bool = False) -> bool:
+        """End it, where `clean` at a batch boundary; returns whether it was one, when nothing of it is alive."""
 
     def failure(self) -> tuple[str, bool] | None:
         """Why it ended unasked and whether that would come back with every start; None while it runs."""
@@ -82,6 +82,14 @@ class SiteBody:
         self.carrier.start()
         self._watch.start()
 
+    def crash(self) -> None:
+        """Be gone at once, as a site that lost its power: nothing is said, nothing ends in order."""
+        self._gone.set()
+        self.carrier.kill()
+        for _, run in list(self.running.values()):
+            run.stop()
+        self.running.clear()
+
     def stop(self) -> None:
         """Take no more orders and end what still runs."""
         self._gone.set()
@@ -99,8 +107,8 @@ class SiteBody:
                 self._engine.fence(fragment, epoch)
             case Launch(fragment=fragment, epoch=epoch):
                 self._work.submit(self._launch, fragment, epoch)
-            case Halt(fragment=fragment, epoch=epoch):
-                self._work.submit(self._halt, fragment, epoch)
+            case Halt(fragment=fragment, epoch=epoch, clean=clean):
+                self._work.submit(self._halt, fragment, epoch, clean)
 
     def _tell(self, fact: Input) -> None:
         if not self._gone.is_set():
@@ -129,19 +137,20 @@ class SiteBody:
             self.running[fragment] = (epoch, run)
         self._tell(Launched(fragment, epoch))
 
-    def _halt(self, fragment: str, epoch: int) -> None:
+    def _halt(self, fragment: str, epoch: int, clean: bool) -> None:
+        was_clean = False
         with self._turn(fragment):
             held = self.running.get(fragment)
             if held is not None and self._drop(fragment, epoch):
-                held[1].stop()
-        self._tell(Halted(fragment, epoch))
+                was_clean = held[1].stop(clean)
+        self._tell(Halted(fragment, epoch, clean and was_clean))
 
     def _look_after(self) -> None:
         while not self._gone.wait(WATCH_S):
             for fragment, (epoch, run) in list(self.running.items()):
                 fact = self._ended(fragment, epoch, run)
                 if fact is not None and self._drop(fragment, epoch):
-                    run.stop()
+                    run.stop(clean=isinstance(fact, Drained))
                     self._tell(fact)
 
     def _ended(self, fragment: str, epoch: int, run: Launchable) -> Input | None:

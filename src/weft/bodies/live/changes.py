@@ -1,0 +1,256 @@
+"""How does a placement change live? The body's part: what to change, warm starts, drained channels, the journal."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+
+from weft.bodies.live.state import State
+from weft.model import Deployment, Placement
+from weft.plan.fragments import Fragment
+from weft.plan.recut import Recut, recut, why_impossible
+from weft.plan.times import Passes, Stateful
+from weft.protocol.machine import Effect, Input
+from weft.protocol.moving import (
+    Ask,
+    Change,
+    Changed,
+    ChannelDrained,
+    Cool,
+    Decide,
+    Decided,
+    Drain,
+    End,
+    Moot,
+    NotChanged,
+    NotWarmed,
+    Start,
+    Turn,
+    Undecided,
+    Warm,
+    Warmed,
+    least_epoch,
+)
+from weft.spark.engine import SparkEngine
+from weft.spark.fragments import Commit
+from weft.spark.operators import BadOperator
+
+JOURNAL = "plan.json"
+DRAIN_LOOK_S = 0.05
+DRAIN_S_MAX = 600.0
+
+
+@dataclass(slots=True)
+class Move:
+    """One move that was asked for, and what became of it."""
+
+    number: int
+    query: str
+    operator: str
+    to: str
+    reason: str
+    at_s: float
+    start: str = ""
+    state: str = "asked"
+    why: str = ""
+    last_before_ms: float | None = None
+    pause_ms: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As the commands print it; what was refused says why."""
+        told = {
+            "query": self.query, "operator": self.operator, "from": self.start, "to": self.to,
+            "at_s": round(self.at_s, 3), "pause_ms": self.pause_ms, "reason": self.reason,
+        }
+        return told if self.state == "done" else {**told, "state": self.state, "why": self.why}
+
+
+class Changes:
+    """Works changes of the placement out, performs them, and remembers which plan is in force."""
+
+    def __init__(
+        self, deployment: Deployment, state: State, engine: SparkEngine, rules: tuple[Stateful, Passes]
+    ) -> None:
+        self.deployment = deployment
+        self.state = state
+        self.engine = engine
+        self.rules = rules
+        self.number = 0
+        self.placement = Placement()
+        self.fragments: tuple[Fragment, ...] = ()
+        self.moves: dict[int, Move] = {}
+        self.feed: Callable[[Input], None] = lambda fact: None
+        self.clock_s: Callable[[], float] = time.monotonic
+        self._recuts: dict[int, tuple[Recut, Placement]] = {}
+        self._last_commit_ms: dict[str, float] = {}
+        self._work = ThreadPoolExecutor(max_workers=4, thread_name_prefix="change")
+        self._lock = threading.Lock()
+        self._gone = threading.Event()
+
+    def begin(self, placement: Placement, fragments: tuple[Fragment, ...]) -> None:
+        """Take up the journal, or start one with the plan given."""
+        held = self.state.read(JOURNAL)
+        if held is None:
+            self.placement, self.fragments = placement, fragments
+            self._write(0, placement, fragments, {})
+        else:
+            self.number = held["number"]
+            self.placement = _placement(held["placement"], placement)
+            self.fragments = tuple(msgspec.convert(value, Fragment) for value in held["fragments"])
+            self.engine.generations.update(held["generations"])
+        self.engine.fragments = {fragment.id: fragment for fragment in self.fragments}
+        self.engine.note_homes(self.fragments)
+
+    def starts(self) -> tuple[Start, ...]:
+        """What the plan in force wants to run."""
+        return tuple(Start(fragment.id, fragment.site) for fragment in self.fragments)
+
+    def ask(self, query: str, operator: str, to: str, reason: str) -> Move:
+        """Ask for a move; one that is impossible is refused at once."""
+        with self._lock:
+            number = max([self.number, *self.moves]) + 1
+            move = Move(number, query, operator, to, reason, self.clock_s())
+            self.moves[number] = move
+        move.why = self._why_not(move) or ""
+        if move.why:
+            move.state = "refused"
+        else:
+            move.start = self.placement.home(query, operator)
+            self.feed(Ask(number))
+        return move
+
+    def _why_not(self, move: Move) -> str | None:
+        queries = {query.name: query for query in self.deployment.queries}
+        if move.query not in queries:
+            return f"there is no query {move.query}; there are: {', '.join(queries)}"
+        names = [operator.name for operator in queries[move.query].operators]
+        if move.operator not in names:
+            return f"query {move.query} has no operator {move.operator}; it has: {', '.join(names)}"
+        if self.placement.home(move.query, move.operator) == move.to:
+            return f"{move.query}.{move.operator} runs at {move.to} already"
+        return why_impossible(self.deployment, self.placement, move.query, move.operator, move.to)
+
+    def perform(self, effect: Effect) -> bool:
+        """Do what the mover asks; False where the effect is not about changes."""
+        match effect:
+            case Turn(number=number):
+                self._turn(number)
+            case Warm(number=number, fragment=fragment):
+                self._work.submit(self._warm, number, fragment)
+            case Cool(fragment=fragment):
+                self.engine.cool(fragment)
+            case Drain(number=number, channel=channel, fragment=fragment):
+                self._work.submit(self._drain, number, channel, fragment)
+            case Decide(number=number):
+                self._work.submit(self._decide, number)
+            case Changed(number=number, reason=reason):
+                self._end(number, "done", reason)
+            case NotChanged(number=number, reason=reason):
+                self.engine.note_homes(self.fragments)
+                self._end(number, "refused", reason)
+            case _:
+                return False
+        return True
+
+    def _turn(self, number: int) -> None:
+        move = self.moves[number]
+        why_not = self._why_not(move)
+        if why_not:
+            self.feed(Moot(number, why_not))
+            return
+        move.start = self.placement.home(move.query, move.operator)
+        placement = self.placement.put(move.query, move.operator, move.to, f"moved from {move.start}: {move.reason}")
+        change = recut(self.deployment, self.fragments, placement, *self.rules)
+        self._recuts[number] = (change, placement)
+        self.engine.note_homes(change.fragments)
+        ends = tuple(End(old.id, old.site, drains) for old, drains in change.ends)
+        starts = tuple(Start(new.id, new.site) for new in change.starts)
+        self.feed(Change(number, ends, starts))
+
+    def _warm(self, number: int, fragment: str) -> None:
+        change, _ = self._recuts[number]
+        new = next(one for one in change.starts if one.id == fragment)
+        try:
+            self.engine.warm(new, least_epoch(number))
+        except BadOperator as error:
+            self.feed(NotWarmed(number, fragment, str(error), impossible=True))
+        except Exception as error:
+            self.feed(NotWarmed(number, fragment, str(error)))
+        else:
+            self.feed(Warmed(number, fragment))
+
+    def _drain(self, number: int, channel: str, fragment: str) -> None:
+        deadline = time.monotonic() + DRAIN_S_MAX
+        while not self._gone.wait(DRAIN_LOOK_S) and time.monotonic() < deadline:
+            if self.engine.channel_drained(channel, fragment):
+                self.feed(ChannelDrained(number, channel, fragment))
+                return
+
+    def _decide(self, number: int) -> None:
+        with self._lock:
+            if self.number == number:
+                self.feed(Decided(number))
+                return
+            change, placement = self._recuts[number]
+            ends = [old for old, _ in change.ends]
+            last_ms = max((self._last_commit_ms.get(old.id, 0.0) for old in ends), default=0.0)
+            self.moves[number].last_before_ms = last_ms or None
+            try:
+                generations = self.engine.carry_over(ends, change.starts)
+                self._write(number, placement, change.fragments, {**self.engine.generations, **generations})
+            except Exception as error:
+                self.feed(Undecided(number, f"{type(error).__name__}: {error}"))
+                return
+            self.engine.changed(change.fragments, generations)
+            self.number, self.placement, self.fragments = number, placement, change.fragments
+            self.feed(Decided(number))
+
+    def _write(
+        self, number: int, placement: Placement, fragments: tuple[Fragment, ...], generations: dict[str, int]
+    ) -> None:
+        self.state.write(
+            JOURNAL,
+            {
+                "number": number,
+                "placement": placement.as_json(),
+                "fragments": [asdict(fragment) for fragment in fragments],
+                "generations": generations,
+            },
+        )
+
+    def _end(self, number: int, state: str, why: str) -> None:
+        move = self.moves[number]
+        move.state, move.why = state, why
+
+    def committed(self, commit: Commit) -> None:
+        """A commit tells when a fragment last wrote and, after a move, how long the pause was."""
+        moment = commit.manifest.committed_ms
+        self._last_commit_ms[commit.fragment] = moment
+        for move in list(self.moves.values()):
+            if move.last_before_ms is None or move.pause_ms is not None or move.number > self.number:
+                continue
+            fragment = self.engine.fragments.get(commit.fragment)
+            if fragment is not None and fragment.query == move.query and move.operator in fragment.operators:
+                move.pause_ms = round(moment - move.last_before_ms, 1)
+
+    def close(self) -> None:
+        """No more is done."""
+        self._gone.set()
+        self._work.shutdown(wait=False, cancel_futures=True)
+
+
+def _placement(homes: dict[str, dict[str, list[str]]], planned: Placement) -> Placement:
+    """The placement of a journal; reasons are the planner's where nothing was moved since."""
+    placement = Placement()
+    for query, operators in homes.items():
+        for operator, sites in operators.items():
+            as_planned = planned.sites.get((query, operator)) == tuple(sites)
+            reason = planned.reasons.get((query, operator), "") if as_planned else "moved in an earlier run"
+            placement = placement.put(query, operator, sites[0], reason)
+    return placement

@@ -1,0 +1,81 @@
+"""What does a checkpoint hold, and how does another fragment go on from it?
+
+Spark writes `offsets/N` before it runs batch N and `commits/N` after. A fragment that ended cleanly has run and
+committed its last batch B; what was planned after it never ran. A checkpoint for another cut of the same operators is
+the old one, linked file by file, with the inputs of batch B rewritten to those of the new fragment. The old one stays
+as it is until the change is decided.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+import uuid
+from pathlib import Path
+
+from weft.spark.batch import lines_of
+
+COMMIT_S_MAX = 10.0
+
+
+def last_planned(checkpoint: Path) -> int | None:
+    """The greatest batch that Spark has planned."""
+    return _greatest(checkpoint / "offsets")
+
+
+def last_committed(checkpoint: Path) -> int | None:
+    """The greatest batch that Spark has committed."""
+    return _greatest(checkpoint / "commits")
+
+
+def _greatest(folder: Path) -> int | None:
+    try:
+        return max((int(name) for name in os.listdir(folder) if name.isdigit()), default=None)
+    except FileNotFoundError:
+        return None
+
+
+def wait_for_commit(checkpoint: Path, batch: int) -> bool:
+    """Wait until Spark has committed a batch that is written already; it has little left to do."""
+    deadline = time.monotonic() + COMMIT_S_MAX
+    while (last_committed(checkpoint) or -1) < batch:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def positions(checkpoint: Path) -> dict[str, str]:
+    """Where the last committed batch ended on each input, by its name, as Spark writes it; empty before the first."""
+    batch = last_committed(checkpoint)
+    return {} if batch is None else lines_of(checkpoint, batch)[1]
+
+
+def fork(old: Path, new: Path, lines: dict[str, str], logs: dict[str, Path], keep_state: bool) -> None:
+    """Make `new` a checkpoint that goes on from `old` with other inputs.
+
+    `lines` are the inputs with their positions; `logs` are the folders of users' files that were seen, by input.
+    """
+    if new.exists():
+        shutil.rmtree(new)
+    batch = last_committed(old)
+    if batch is None:
+        return
+    for folder in ("state", "commits") if keep_state else ("commits",):
+        _link(old / folder, new / folder)
+    header = lines_of(old, batch)[0]
+    (new / "offsets").mkdir(parents=True, exist_ok=True)
+    text = "\n".join([*header, *(f"{name}:{offset}" for name, offset in sorted(lines.items()))])
+    for number in {batch, max(0, batch - 1)}:  # Spark also looks at the batch before the last
+        (new / "offsets" / str(number)).write_text(text)
+    # Spark tells queries apart by this id; several may go on from one old checkpoint.
+    (new / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+    for name, seen in logs.items():
+        _link(seen, new / "sources" / name)
+
+
+def _link(old: Path, new: Path) -> None:
+    if old.is_dir():
+        shutil.copytree(old, new, copy_function=os.link)

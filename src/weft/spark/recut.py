@@ -1,0 +1,86 @@
+"""Where does a fragment of the new cut go on? Positions of the old ones, carried over input by input."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from weft.plan.fragments import Fragment
+from weft.spark.checkpoint import fork, positions
+from weft.spark.folders import Folders
+from weft.spark.log import SEGMENT, TICK
+from weft.spark.wiring import TICKS_SUFFIX, Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An old fragment that has ended cleanly, with its checkpoint and its ways in."""
+
+    fragment: Fragment
+    checkpoint: Path
+    entries: tuple[Entry, ...]
+
+
+def goes_on(old: Fragment | None, new: Fragment) -> bool:
+    """Whether a fragment only changes its site, so that its checkpoint serves as it is."""
+    return old is not None and replace(old, site=new.site) == new
+
+
+def carry_over(
+    folders: Folders, new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...], target: Path
+) -> dict[str, int]:
+    """Write the checkpoint of a fragment of the new cut; the segment at which each channel entry goes on."""
+    lines: dict[str, str] = {}
+    logs: dict[str, Path] = {}
+    for entry in entries:
+        reader = entry.operator or _private_reader(new, entry)
+        found = next((old for old in ended if reader in old.fragment.operators), None)
+        if found is not None and _take(entry, found, lines, logs):
+            continue
+        if entry.is_channel:
+            lines[entry.name] = json.dumps({SEGMENT: folders.stream(entry.stream).create().next_segment(), TICK: 0})
+    base = _base(new, entries, ended)
+    if base is not None:
+        fork(base.checkpoint, target, lines, logs, keep_state=new.stateful is not None)
+    return {entry.name: int(json.loads(lines[entry.name])[SEGMENT]) for entry in entries if entry.is_channel}
+
+
+def _private_reader(new: Fragment, entry: Entry) -> str | None:
+    """The operator whose relay a fragment without operators is: `SOURCE@QUERY.OPERATOR`."""
+    if entry.is_channel or "@" not in new.id:
+        return None
+    return new.id.rpartition(".")[2]
+
+
+def _take(entry: Entry, old: Ended, lines: dict[str, str], logs: dict[str, Path]) -> bool:
+    """Carry one input over from where its reader left it, with the files seen and the ticks that belong to it."""
+    source = entry.stream.partition("@")[0]
+    before = [
+        other
+        for other in old.entries
+        if other.is_channel == entry.is_channel
+        and other.stream in (entry.stream, source)
+        and (entry.operator is None or other.operator == entry.operator)
+    ]
+    if not before:
+        return False
+    held = positions(old.checkpoint)
+    for suffix in ("", TICKS_SUFFIX):
+        line = held.get(f"{before[0].name}{suffix}")
+        if line is None or (suffix and entry.column is None):
+            continue
+        lines[f"{entry.name}{suffix}"] = line
+        seen = old.checkpoint / "sources" / f"{before[0].name}{suffix}"
+        if seen.is_dir():
+            logs[f"{entry.name}{suffix}"] = seen
+    return entry.name in lines
+
+
+def _base(new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]) -> Ended | None:
+    """The old fragment whose checkpoint is gone on from: that of the state, else of any operator it holds."""
+    if new.stateful is not None:
+        return next((old for old in ended if old.fragment.stateful == new.stateful), None)
+    readers = {*new.operators, *(_private_reader(new, entry) for entry in entries)}
+    holding = [old for old in ended if readers & set(old.fragment.operators)]
+    return holding[0] if holding else (ended[0] if ended else None)

@@ -1,0 +1,51 @@
+"""Operators move while records flow, and every record arrives exactly once."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark.moving import OPERATORS, SITES, delivered, differing, expected, make
+from weft.bodies.live.run import Options, Run
+
+pytestmark = pytest.mark.spark
+
+
+def run_with_moves(folder: Path, seed: int, records: int, rate_per_s: int, moves: int) -> tuple[Any, dict[str, Any], Run]:
+    """A run to its end while operators move at random moments; the deployment, the summary, the run."""
+    deployment = make(folder, seed, records, rate_per_s)
+    rng = random.Random(seed)
+    run = Run(deployment, folder / ".weft", Options(until_done=True))
+
+    def mover() -> None:
+        while run.phase != "running":
+            time.sleep(0.05)
+            if run.phase in ("stopped", "failed"):
+                return
+        span_s = records / rate_per_s
+        for moment in sorted(rng.uniform(0, span_s) for _ in range(moves)):
+            while run._flowed_s() < moment and run.phase == "running":
+                time.sleep(0.02)
+            if run.phase != "running":
+                return
+            query, _, operator = rng.choice(OPERATORS).partition(".")
+            run.move(query, operator, rng.choice(SITES))
+
+    thread = threading.Thread(target=mover, daemon=True)
+    thread.start()
+    summary = run.go()
+    thread.join(10)
+    return deployment, summary, run
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_every_record_arrives_once_while_operators_move(seed: int, spark: Any, tmp_path: Path) -> None:
+    deployment, summary, _ = run_with_moves(tmp_path, seed, records=3000, rate_per_s=150, moves=8)
+    made = [move for move in summary["moves"] if "state" not in move]
+    assert made, f"no move was made: {summary['moves']}"
+    assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}, f"seed {seed}: {summary['moves']}"
