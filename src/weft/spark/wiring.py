@@ -8,7 +8,7 @@ cannot bend it: of several inputs the least counts. The user's own column is onl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from weft.spark.folders import Folders, spark_name
 from weft.spark.log import END_TIME_US, write_atomically
 from weft.spark.reader import GHOST, TIME
 from weft.spec import changes_count
+from weft.spec.sql import with_own_reads
 
 # Nothing random is meant: a condition that Spark must take for random is one it will not push below the watermark.
 BARRIER = f"NOT {GHOST} OR uuid() = ''"
@@ -77,45 +78,56 @@ class Wiring:
             return self._enter(self.fragment.inputs[0], None, None, 0)
         return self._operator(self.fragment.trunk[-1], self.merged, 0)
 
-    def _operator(self, name: str, column: str | None, delay_ms: int) -> DataFrame:
-        """An operator of the trunk; `column` is the event time that is asked for further down."""
+    def _operator(self, name: str, column: str | None, delay_ms: int, copy: str = "") -> DataFrame:
+        """An operator of the trunk; `column` is the event time that is asked for further down.
+
+        A stream that one statement reads several times enters as often, since Spark wants a name for each source.
+        """
         assert self.query is not None
         operator = self.query.operator(name)
         stateful = name == self.fragment.stateful
         inputs = {}
-        for upstream in operator.from_:
+        own: dict[str, tuple[str, ...]] = {upstream: (upstream,) for upstream in operator.from_}
+        if operator.sql is not None:
+            sql, own = with_own_reads(operator.sql, operator.from_)
+            operator = replace(operator, sql=sql)
+        for upstream, read_as in [(one, read_as) for one in operator.from_ for read_as in own[one]]:
             watermark = watermark_of(self.plans.deployment, self.query, operator, upstream) if stateful else None
             asked: str | None
             if watermark is not None and watermark.column is not None:
                 asked, wait_ms = watermark.column, interval_ms(watermark.delay)
             else:
                 asked, wait_ms = column, delay_ms
-            frame = self._input(name, upstream, asked, wait_ms)
+            again = copy if read_as == upstream else f"{copy}_{own[upstream].index(read_as) + 1}"
+            frame = self._input(name, upstream, asked, wait_ms, again)
             if watermark is not None and asked is not None:
                 frame = operators.tagged(frame, asked, wait_ms)
-            inputs[upstream] = frame
+            inputs[read_as] = frame
         result = operators.apply(operator, inputs, self.plans.deployment.folder)
-        if name != self.fragment.trunk[-1] and changes_count(operator):
+        if name != self.fragment.trunk[-1] and changes_count(operator) and not copy:
             # Inside a fragment nothing else tells how many records an operator gave.
             result = result.observe(f"out_{name}", F.count(F.lit(1)).alias("rows"))
         return result
 
-    def _input(self, name: str, upstream: str, column: str | None, delay_ms: int) -> DataFrame:
+    def _input(self, name: str, upstream: str, column: str | None, delay_ms: int, copy: str) -> DataFrame:
         assert self.query is not None
         if upstream in self.fragment.trunk:
-            return self._operator(upstream, column, delay_ms)
+            return self._operator(upstream, column, delay_ms, copy)
         through = [stream for reader, stream in self.fragment.relayed if reader == name]
         relay = next((stream for stream in through if source_of(stream) == upstream), None)
-        return self._enter(relay or stream_of(self.query, upstream), name, column, delay_ms)
+        return self._enter(relay or stream_of(self.query, upstream), name, column, delay_ms, copy)
 
-    def _enter(self, stream: str, operator: str | None, column: str | None, delay_ms: int) -> DataFrame:
+    def _enter(
+        self, stream: str, operator: str | None, column: str | None, delay_ms: int, copy: str = ""
+    ) -> DataFrame:
         # One stream that two operators of the trunk read enters twice, each time with the watermark asked for there.
         is_channel = stream in self.fragment.channels and (
             stream not in self.fragment.sources or (operator, stream) in self.fragment.relayed
         )
         kind = "channel" if is_channel else "source"
-        name = f"{kind}_{spark_name(f'{stream}_{operator}' if operator else stream)}"
-        self.entries.append(Entry(stream, operator, name, is_channel, column, delay_ms))
+        reader_ = f"{operator}{copy}" if operator else None
+        name = f"{kind}_{spark_name(f'{stream}_{reader_}' if reader_ else stream)}"
+        self.entries.append(Entry(stream, reader_, name, is_channel, column, delay_ms))
         enter = self._channel if is_channel else self._source
         frame = enter(stream, name, column)
         if column is None:

@@ -68,6 +68,17 @@ def stream_joins(select: exp.Select) -> list[exp.Join]:
     return joins
 
 
+def shared_ctes(tree: exp.Expr) -> list[str]:
+    """The CTEs over streams that a statement reads more than once."""
+    out = []
+    for cte in tree.find_all(exp.CTE):
+        reads = [table for table in tree.find_all(exp.Table) if table.name.lower() == cte.alias.lower()]
+        outside = [table for table in reads if table.find_ancestor(exp.CTE) is not cte]
+        if len(outside) > 1 and _touches(cte.this):
+            out.append(str(cte.alias))
+    return out
+
+
 def asked_within(select: exp.Select) -> list[exp.Query]:
     """The queries over streams within WHERE or SELECT: joins in other words."""
     inner = [node for node in local(select) if isinstance(node, exp.Query) and _touches(node)]

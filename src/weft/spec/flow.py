@@ -50,7 +50,7 @@ def _check_graph(deployment: Deployment, query: Query, path: str, problems: Prob
                 others = [one for one in streams if one != operator.name]
                 problems.error(field, unknown("source or operator of this query", name, others))
             elif name in operator.from_[:place]:
-                problems.error(field, f"`{name}` stands twice in `from`; keep one (SQL may still join it to itself)")
+                problems.error(field, f"`{name}` stands twice in `from`; keep one; another operator may hand it on")
     cyclic = _check_cycles(query, operators, path, problems)
     reached = _reaching([sink.from_ for sink in query.sinks], operators)
     for index, operator in enumerate(query.operators):

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from weft.model import Operator
 from weft.spec.ddl import is_timestamp, is_window
-from weft.spec.facts import asked_within, is_stateful, keys_of, stream_joins
+from weft.spec.facts import asked_within, is_stateful, keys_of, shared_ctes, stream_joins
 from weft.spec.problems import Problems, did_you_mean, listed
 from weft.spec.sql import aggregates, group_keys, is_window_call, local, selects, unwrapped
 from weft.spec.step import Step
@@ -60,6 +60,9 @@ def check_statement(step: Step, tree: exp.Expr) -> None:
     for word, name in (("order", "ORDER BY"), ("limit", "LIMIT"), ("offset", "OFFSET"), ("sort", "SORT BY")):
         if top.args.get(word) or tree.args.get(word):
             step.error("sql", f"{name} does not end on an endless stream; leave it out, or sort what the sink wrote")
+    for name in shared_ctes(tree):
+        says = f"Spark reads a stream once in a statement, and `{name}` is read more than once; write its query out"
+        step.error("sql", says + " each time, or make it an operator")
     for select in selects(tree):
         if asked_within(select):
             says = "Spark asks no stream from within WHERE or SELECT; write IN or EXISTS as a LEFT SEMI JOIN"
@@ -73,8 +76,19 @@ def check_statement(step: Step, tree: exp.Expr) -> None:
                 step.error("sql", says)
 
 
+def _check_distinct(step: Step, tree: exp.Expr) -> None:
+    """Reports duplicates removed anywhere but in the statement's own SELECT."""
+    if any(isinstance(one, exp.Union) and one.args.get("distinct") for one in tree.find_all(exp.Union)):
+        says = "UNION also removes duplicates, for which append mode would wait for ever; write UNION ALL"
+        step.error("sql", says + ", and SELECT DISTINCT in an operator of its own")
+    if any(select.args.get("distinct") and select is not unwrapped(tree) for select in selects(tree)):
+        says = "append mode would wait for ever for a DISTINCT within a statement; make it an operator of its own"
+        step.error("sql", says)
+
+
 def check_append(step: Step, tree: exp.Expr, marked: dict[str, str]) -> None:
     """Reports state that append mode would never let go."""
+    _check_distinct(step, tree)
     for select in selects(tree):
         for join in stream_joins(select):
             side = str(join.args.get("side") or "").upper()

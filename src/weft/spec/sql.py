@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -100,6 +100,53 @@ def _trees(sql: str) -> list[exp.Expr | None]:
         if token.token_type == TokenType.WINDOW and not clause:
             token.token_type = TokenType.VAR
     return list(dialect.parser().parse(tokens, sql))
+
+
+def without_distinct(sql: str) -> str | None:
+    """The statement with the DISTINCT of its own SELECT cut out, None where it has none."""
+    tree = unwrapped(parsed(sql))
+    if not isinstance(tree, exp.Select) or not tree.args.get("distinct"):
+        return None
+    depth = 0
+    found: list[tuple[int, int, int]] = []
+    before = None
+    for token in Dialect.get_or_raise("spark").tokenize(sql):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if token.token_type == TokenType.DISTINCT and before == TokenType.SELECT:
+            found.append((depth, token.start, token.end))
+        before = token.token_type
+    # The statement's own SELECT stands less deep in brackets than those within it.
+    _, start, end = min(found)
+    return sql[:start] + sql[end + 1 :]
+
+
+def with_own_reads(sql: str, inputs: Sequence[str]) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """The statement with a name of its own for every further time that it reads a stream, and the names by stream."""
+    names: dict[str, tuple[str, ...]] = {}
+    changes: list[tuple[int, int, str]] = []
+    for stream in inputs:
+        found = [table for table in _tables(parsed(sql)) if table.name.lower() == stream.lower()]
+        names[stream] = (stream, *(f"{stream}__{number}" for number in range(2, len(found) + 1)))
+        for table, name in zip(found[1:], names[stream][1:], strict=True):
+            alias = "" if table.alias else f" AS `{table.name}`"
+            changes.append((table.this.meta["start"], table.this.meta["end"], f"`{name}`{alias}"))
+    for start, end, text in sorted(changes, reverse=True):
+        sql = sql[:start] + text + sql[end + 1 :]
+    return sql, names
+
+
+def _tables(tree: exp.Query) -> list[exp.Table]:
+    """The tables that are read, without the names of CTEs, in the order written."""
+    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    found = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier) and not table.db]
+    plain = [table for table in found if table.name.lower() not in ctes or _is_within(table)]
+    return sorted(plain, key=lambda table: int(table.this.meta.get("start", 0)))
+
+
+def _is_within(table: exp.Table) -> bool:
+    """Whether a table stands in the CTE of its own name, where that name means the stream."""
+    cte = table.find_ancestor(exp.CTE)
+    return cte is not None and str(cte.alias).lower() == table.name.lower()
 
 
 def _parse_error(error: ParseError) -> SqlError:
