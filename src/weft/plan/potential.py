@@ -121,7 +121,7 @@ def _network(deployment: Deployment, placement: Placement) -> float:
     crossings: list[tuple[str, str]] = []
     kbps: dict[tuple[str, str], float] = {}
     for query in deployment.queries:
-        bytes_ = _record_bytes(deployment, query, rates)
+        bytes_ = record_bytes(deployment, query, rates)
         for operator in query.operators:
             home = placement.home(query.name, operator.name)
             away = {placement.home(query.name, reader.name) for reader in query.consumers(operator.name)} - {home}
@@ -141,7 +141,7 @@ def _tension(paths: Paths, way: tuple[str, str], kbps: float) -> float:
     return link.delay_ms * max(1.0, full)
 
 
-def _record_bytes(deployment: Deployment, query: Query, rates: Rates) -> dict[str, float]:
+def record_bytes(deployment: Deployment, query: Query, rates: Rates) -> dict[str, float]:
     """How large an operator's records are, which no one declares: as its inputs' on the mean, by their rates."""
     sizes = {source.name: source.record_bytes for source in deployment.sources}
     for name in topological(query):

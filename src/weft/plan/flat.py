@@ -1,0 +1,323 @@
+"""A deployment as flat arrays: what a search reads, once for all its steps.
+
+Nodes are the operators, then what stands still: the sources of each query at their sites, and sinks that name one.
+A stream runs from a node to each of its readers; the tree rule and missing links forbid pairs of sites for its ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.model import Deployment, Placement, Query
+from weft.plan.graph import topological
+from weft.plan.potential import Series, load_series, record_bytes
+from weft.plan.rates import Rates, cost_ms, ideal_rates
+from weft.plan.ways import Bools, Floats, Ints, ways
+
+Where = tuple[str, str]
+# What one whole site or link asked beyond its limit costs, in ms of latency: more than any latency worth having.
+EXCESS_MS = 1e7
+
+
+class Flat(NamedTuple):
+    """The arrays; sizes: m operators, M nodes, n sites, k periods, Q queries."""
+
+    # What is minimised: the potential, the latency, pairs of operators, moves.
+    potential: bool
+    latency: bool
+    # Sites (n).
+    room_ms: Floats
+    speed: Floats
+    quota: Floats
+    delay_ms: Floats
+    allowed: Bools
+    free: bool
+    # Links: ways, and the ways of every path; `limited` where one could ever be full.
+    limited: bool
+    step_at: Ints
+    step_way: Ints
+    way_delay_ms: Floats
+    way_kbps: Floats
+    excess_ms: float
+    # Operators (m): mean load over the series, and what latency sees.
+    home: Ints
+    choices: Bools
+    load_ms: Floats
+    wave: Floats
+    variance: Floats
+    still: Floats
+    varies: bool
+    asked_ms: Floats
+    cost_ms: Floats
+    w_load: float
+    w_correlation: float
+    w_network: float
+    penalty: float
+    # Nodes (M): streams out and in, what they carry, and how many nodes the network term sees.
+    out_at: Ints
+    out_to: Ints
+    in_at: Ints
+    in_from: Ints
+    kbps: Floats
+    carried: int
+    line: Floats
+    # Queries whose latency is no plain sum (Q): their nodes in order, and those where results end.
+    tangled: Bools
+    query_of: Ints
+    query_at: Ints
+    query_node: Ints
+    end_at: Ints
+    end_node: Ints
+    query_weight: Floats
+    # Terms of pairs, t * pair_a[x, y] + pair_b[x, y] for every stream, and the price of leaving a site.
+    pair_t: Floats
+    pair_a: Floats
+    pair_b: Floats
+    running: Ints
+    price: float
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The arrays and the names behind them."""
+
+    deployment: Deployment
+    flat: Flat
+    operators: tuple[Where, ...]
+    sites: tuple[str, ...]
+    rank: dict[str, int]
+
+    def homes(self, placement: Placement) -> Ints:
+        """A placement as numbers of sites; -1 for what is not placed or stands on a site that is gone."""
+        at = [placement.sites.get(where, ("",))[0] for where in self.operators]
+        return np.array([self.rank.get(name, -1) for name in at], np.int64)
+
+    def placement(self, homes: Ints, reason: str) -> Placement:
+        """Numbers of sites as a placement; pinned operators say that they are."""
+        pinned = {
+            (query.name, operator.name)
+            for query in self.deployment.queries
+            for operator in query.operators
+            if operator.site is not None
+        }
+        sites = {where: (self.sites[homes[at]],) for at, where in enumerate(self.operators)}
+        return Placement(sites, {where: "pinned" if where in pinned else reason for where in self.operators})
+
+
+def problem(
+    deployment: Deployment,
+    objective: str | None = None,
+    *,
+    rates: Rates | None = None,
+    series: Series | None = None,
+    running: Placement | None = None,
+    price: float = 0.0,
+) -> Problem:
+    """The arrays of a deployment; rates and series may come from measurements instead of what it declares."""
+    return _Builder(deployment, objective, rates, series).build(running, price)
+
+
+class _Builder:
+    def __init__(
+        self, deployment: Deployment, objective: str | None, rates: Rates | None, series: Series | None
+    ) -> None:
+        self.deployment = deployment
+        self.objective = objective or deployment.control.place.objective
+        self.rates = rates or ideal_rates(deployment)
+        self.series = series or load_series(deployment)
+        self.ways = ways(deployment)
+        self.sites = tuple(site.name for site in deployment.sites)
+        self.rank = {name: at for at, name in enumerate(self.sites)}
+        self.operators = tuple((query.name, op.name) for query in deployment.queries for op in query.operators)
+        self.number = {where: at for at, where in enumerate(self.operators)}
+        self.fixed: list[int] = []
+        self.edges: list[tuple[int, int]] = []
+        self.kbps: list[float] = [0.0] * len(self.operators)
+        self.line: list[float] = [0.0] * len(self.operators)
+        self.tangled: list[tuple[list[int], list[int], float]] = []
+        self.query_of = np.full(len(self.operators), -1, np.int64)
+
+    def build(self, running: Placement | None, price: float) -> Problem:
+        for query in self.deployment.queries:
+            self._query(query)
+        sites, place = self.deployment.sites, self.deployment.control.place
+        m, n = len(self.operators), len(sites)
+        fixed = np.array(self.fixed, np.int64)
+        wave, variance, still, load = self._waves()
+        out_at, out_to, in_at, in_from = self._streams(m + len(fixed))
+        carried = m if self.objective == "potential" else m + len(fixed)
+        kbps = np.array(self.kbps, np.float64)
+        copies = np.diff(out_at) * kbps
+        # A copy goes to each reader at most; where all of them together fit every link, none can be full.
+        limited = bool(len(self.ways.way_kbps)) and float(copies.sum()) > float(self.ways.way_kbps.min())
+        step_at, step_way = self.ways.steps() if limited else (np.zeros(1, np.int64), np.zeros(0, np.int64))
+        query_at, query_node = _rows([nodes for nodes, _, _ in self.tangled])
+        end_at, end_node = _rows([ends for _, ends, _ in self.tangled])
+        flat = Flat(
+            potential=self.objective == "potential",
+            latency=self.objective == "latency",
+            room_ms=np.array([1000.0 * site.capacity * site.quota for site in sites]),
+            speed=np.array([site.capacity for site in sites]),
+            quota=np.array([site.quota for site in sites]),
+            delay_ms=np.where(self.ways.allowed, self.ways.delay_ms, EXCESS_MS),
+            allowed=self.ways.allowed,
+            free=bool(self.ways.allowed.all()),
+            limited=limited,
+            step_at=step_at,
+            step_way=step_way,
+            way_delay_ms=self.ways.way_delay_ms,
+            way_kbps=self.ways.way_kbps,
+            excess_ms=EXCESS_MS * max(1.0, sum(query.weight for query in self.deployment.queries)),
+            home=np.concatenate([np.full(m, -1, np.int64), fixed]),
+            choices=self._choices(m, n, fixed, in_at, in_from, out_at, out_to),
+            load_ms=load,
+            wave=wave,
+            variance=variance,
+            still=still,
+            varies=bool((variance > still).any()),
+            asked_ms=np.array([self.rates.load_ms[where] for where in self.operators]),
+            cost_ms=self._costs(),
+            w_load=place.weights.load,
+            w_correlation=place.weights.correlation,
+            w_network=place.weights.network,
+            penalty=place.overload_penalty,
+            out_at=out_at,
+            out_to=out_to,
+            in_at=in_at,
+            in_from=in_from,
+            kbps=kbps,
+            carried=carried,
+            line=np.array(self.line),
+            tangled=np.array([at >= 0 for at in self.query_of], np.bool_),
+            query_of=self.query_of,
+            query_at=query_at,
+            query_node=query_node,
+            end_at=end_at,
+            end_node=end_node,
+            query_weight=np.array([weight for _, _, weight in self.tangled], np.float64),
+            pair_t=np.zeros(0),
+            pair_a=np.zeros((0, 0)),
+            pair_b=np.zeros((0, 0)),
+            running=np.zeros(0, np.int64),
+            price=price,
+        )
+        found = Problem(self.deployment, flat, self.operators, self.sites, self.rank)
+        if running is None or price == 0.0:
+            return found
+        return Problem(self.deployment, flat._replace(running=found.homes(running)), *_names(found))
+
+    def _query(self, query: Query) -> None:
+        """The nodes and streams of one query; a plain chain to one sink adds up, everything else is tangled."""
+        order = topological(query)
+        names = {operator.name for operator in query.operators}
+        bytes_ = record_bytes(self.deployment, query, self.rates)
+        node: dict[str, int] = {name: self.number[query.name, name] for name in order}
+        nodes: list[int] = []
+        for name in dict.fromkeys(name for op in query.operators for name in op.from_ if name not in names):
+            node[name] = self._stand(self.deployment.source(name).site, self._kbps(name, bytes_[name]))
+            nodes.append(node[name])
+        for name in order:
+            self.kbps[node[name]] = self._kbps(f"{query.name}.{name}", bytes_[name])
+            self.edges.extend((node[other], node[name]) for other in dict.fromkeys(query.operator(name).from_))
+            nodes.append(node[name])
+        ends: list[int] = []
+        for sink in query.sinks:
+            if sink.from_ not in node:
+                node[sink.from_] = self._stand(
+                    self.deployment.source(sink.from_).site, self._kbps(sink.from_, bytes_[sink.from_])
+                )
+                nodes.insert(0, node[sink.from_])
+            if sink.site is not None:
+                ends.append(self._stand(sink.site, 0.0))
+                self.edges.append((node[sink.from_], ends[-1]))
+                nodes.append(ends[-1])
+            else:
+                ends.append(node[sink.from_])
+        if _is_line(query):
+            for at in nodes:
+                self.line[at] = query.weight
+        else:
+            for name in order:
+                self.query_of[node[name]] = len(self.tangled)
+            self.tangled.append((nodes, ends, query.weight))
+
+    def _stand(self, site: str, kbps: float) -> int:
+        self.fixed.append(self.rank[site])
+        self.kbps.append(kbps)
+        self.line.append(0.0)
+        return len(self.operators) + len(self.fixed) - 1
+
+    def _kbps(self, stream: str, record_bytes: float) -> float:
+        return self.rates.per_s[stream] * record_bytes * 8 / 1000
+
+    def _costs(self) -> Floats:
+        return np.array([cost_ms(op) for query in self.deployment.queries for op in query.operators], np.float64)
+
+    def _streams(self, count: int) -> tuple[Ints, Ints, Ints, Ints]:
+        outs: list[list[int]] = [[] for _ in range(count)]
+        ins: list[list[int]] = [[] for _ in range(count)]
+        for start, end in self.edges:
+            outs[start].append(end)
+            ins[end].append(start)
+        return (*_rows(outs), *_rows(ins))
+
+    def _waves(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Series around their means, scaled so that a product of two sums up to their covariance."""
+        from weft.plan.potential import STILL
+
+        spans = np.array(self.series.spans_s)
+        shares = spans / spans.sum()
+        values = np.array([self.series.load_ms[where] for where in self.operators]).reshape(len(self.operators), -1)
+        mean = values @ shares if len(values) else np.zeros(0)
+        wave = (values - mean[:, None]) * np.sqrt(shares)[None, :] if len(values) else np.zeros((0, len(spans)))
+        return wave, (wave**2).sum(axis=1), STILL * mean**2, mean
+
+    def _choices(
+        self, m: int, n: int, fixed: Ints, in_at: Ints, in_from: Ints, out_at: Ints, out_to: Ints
+    ) -> Bools:
+        """Sites that pins and what stands still leave to each operator; pairs of operators are looked at later."""
+        choices = np.ones((m, n), np.bool_)
+        flat = [op.site for query in self.deployment.queries for op in query.operators]
+        for at, pin in enumerate(flat):
+            if pin is not None:
+                choices[at] = False
+                choices[at, self.rank[pin]] = True
+        allowed = self.ways.allowed
+        if allowed.all():
+            return choices
+        for at in range(m):
+            for other in in_from[in_at[at] : in_at[at + 1]]:
+                if other >= m:
+                    choices[at] &= allowed[fixed[other - m]]
+            for other in out_to[out_at[at] : out_at[at + 1]]:
+                if other >= m:
+                    choices[at] &= allowed[:, fixed[other - m]]
+        return choices
+
+
+def _is_line(query: Query) -> bool:
+    """Whether a query is one chain from a source to one sink at its end."""
+    if len(query.sinks) != 1:
+        return False
+    order = topological(query)
+    before: str | None = None
+    for name in order:
+        inputs = query.operator(name).from_
+        if len(inputs) != 1 or (before is not None and inputs[0] != before):
+            return False
+        before = name
+    return before == query.sinks[0].from_
+
+
+def _rows(rows: list[list[int]]) -> tuple[Ints, Ints]:
+    """Rows of different lengths one after another, and where each begins."""
+    starts = np.zeros(len(rows) + 1, np.int64)
+    starts[1:] = np.cumsum([len(row) for row in rows]) if rows else 0
+    return starts, np.array([one for row in rows for one in row], np.int64)
+
+
+def _names(found: Problem) -> tuple[tuple[Where, ...], tuple[str, ...], dict[str, int]]:
+    return found.operators, found.sites, found.rank

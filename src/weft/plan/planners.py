@@ -1,0 +1,38 @@
+"""Which planners are there? All of one shape; what is compiled is loaded when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from random import Random
+
+from weft.model import Deployment, Placement
+from weft.plan.near import near
+from weft.plan.refine import refine
+from weft.plan.stop import Stop
+
+Planner = Callable[[Deployment, Placement | None, Random, Stop], Placement]
+
+
+def _later(module: str, name: str) -> Planner:
+    """A planner whose module is read on the first call: numba takes longer to load than a small file to plan."""
+
+    def planner(deployment: Deployment, running: Placement | None, rng: Random, stop: Stop) -> Placement:
+        found: Planner = getattr(import_module(f"weft.plan.{module}"), name)
+        return found(deployment, running, rng, stop)
+
+    return planner
+
+
+PLANNERS: dict[str, Planner] = {
+    "near": near,
+    "greedy": _later("greedy", "greedy"),
+    "dp": _later("greedy", "dp"),
+    "refine": refine,
+}
+
+
+def budget(deployment: Deployment) -> int:
+    """Steps that a search may take unless told otherwise: more for more operators, within a second or a few."""
+    operators = sum(len(query.operators) for query in deployment.queries)
+    return max(100_000, min(2_000_000, 500 * operators))

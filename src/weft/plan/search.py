@@ -1,0 +1,108 @@
+"""How a search is run: where it begins, how hot, how long, and what it returns."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+
+from weft.model import Placement
+from weft.plan.anneal import anneal, descend, rises
+from weft.plan.chance import seeded
+from weft.plan.flat import Problem
+from weft.plan.keep import kept
+from weft.plan.memory import homes_of, pack
+from weft.plan.rules import some
+from weft.plan.settle import narrowed, settle
+from weft.plan.state import fill
+from weft.plan.stop import Stop
+from weft.plan.sweep import greedy_sweep
+from weft.plan.ways import Ints
+
+STEPS_AT_ONCE = 5_000
+TRACKED_MAX = 2_000
+# Steps that a rule without a known budget is taken to allow.
+STEPS_GUESSED = 1_000_000
+
+
+class Search:
+    """One search over one problem; the same generator and budget of steps give the same result."""
+
+    def __init__(self, given: Problem, running: Placement | None, rng: Random) -> None:
+        self.given = given
+        self.flat = given.flat
+        self.chance = seeded(rng)
+        self.running = running
+        self.stays = kept(given, running)
+        several = self.flat.choices.sum(axis=1) > 1
+        self.can_move = (several & (self.stays < 0)).astype(np.int64)
+        self.movable = np.flatnonzero(self.can_move).astype(np.int64)
+        self.i, self.f, self.b = pack(self.flat)
+        self.best = np.zeros(len(given.operators), np.int64)
+        self.totals = np.array([np.inf, np.inf])
+        self.taken = 0
+
+    def run(self, stop: Stop) -> Ints:
+        """The best homes found."""
+        for homes in self.starts():
+            self._look(fill(self.i, self.f, homes), homes)
+        if len(self.movable) == 0 or len(self.flat.speed) == 1 or stop(0):
+            return self.best
+        size = len(self.movable) * len(self.flat.speed)
+        rounds = 12 if size < 100 else 6 if size < 1_000 else 3
+        for round_ in range(rounds):
+            self._round(stop, round_ / rounds, (round_ + 1) / rounds, first=round_ == 0, size=size)
+        return self.best
+
+    def starts(self) -> list[Ints]:
+        """Where a search may begin: what runs, what is near, and greedy by the potential, all as `keep` has it."""
+        found = [self.given.homes(some(self.given)), self._greedy()]
+        if self.running is not None:
+            found.insert(0, self.given.homes(self.running))
+        return [settle(self.given, np.where(self.stays >= 0, self.stays, homes)) for homes in found]
+
+    def _greedy(self) -> Ints:
+        home = self.flat.home.copy()
+        m = len(self.stays)
+        home[:m] = self.stays
+        order = np.argsort(-self.flat.load_ms, kind="stable").astype(np.int64)
+        if not greedy_sweep(self.i, self.f, self.b, narrowed(self.given), order, home, True):
+            return self.given.homes(some(self.given))
+        return home[:m]
+
+    def _look(self, total: float, homes: Ints) -> None:
+        if total < self.totals[1]:
+            self.totals[1] = total
+            self.best[:] = homes
+
+    def _round(self, stop: Stop, begin: float, end: float, *, first: bool, size: int) -> None:
+        """Cools from hot to cold over a part of the budget, from the best so far, then descends."""
+        i, f, b = self.i, self.f, self.b
+        m = len(self.best)
+        self.totals[0] = fill(i, f, self.best)
+        worse = rises(i, f, b, self.movable, 400, self.chance)
+        if len(worse) == 0:
+            worse = np.ones(1)
+        hot = float(np.quantile(worse, 0.5 if first else 0.2)) * 0.5
+        cold = float(np.quantile(worse, 0.02)) * 0.02 + 1e-12
+        track = m <= TRACKED_MAX
+        while not stop(self.taken):
+            at = (progress(stop, self.taken) - begin) / (end - begin)
+            if at >= 1.0:
+                break
+            after = min(1.0, (progress(stop, self.taken + STEPS_AT_ONCE) - begin) / (end - begin))
+            here, there = hot * (cold / hot) ** at, hot * (cold / hot) ** after
+            anneal(
+                i, f, b, self.movable, self.can_move, self.best, self.totals, here, there, STEPS_AT_ONCE, track,
+                self.chance,
+            )  # fmt: skip
+            self.taken += STEPS_AT_ONCE
+        self.totals[0] += descend(i, f, b, self.movable, 2 if size > 1_000_000 else 20)
+        homes = homes_of(i)
+        self._look(fill(i, f, homes), homes)
+
+
+def progress(stop: Stop, taken: int) -> float:
+    """How much of a budget is used; a rule that does not say is taken to allow `STEPS_GUESSED`."""
+    known = getattr(stop, "progress", None)
+    return float(known(taken)) if known is not None else min(1.0, taken / STEPS_GUESSED)

@@ -1,0 +1,446 @@
+"""A placement while it is being searched: sums per site, link and query, kept true move by move.
+
+`shift` moves one operator and returns what that changes; it costs the operator's streams and the sites touched, not the
+whole sum. `trial` says the same without moving, where no link can be full and no tangled query is touched. `i`, `f` and
+`b` are the three arrays of `memory`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.plan import memory as c
+from weft.plan.compiled import compiled
+from weft.plan.memory import Bits
+from weft.plan.ways import Floats, Ints
+
+# Beyond this utilisation a queue's time goes on in a straight line, so that a search can climb out of overload.
+STEADY = 0.999
+ROUNDING = 1e-12
+
+
+@compiled
+def filled(asked: float, penalty: float) -> float:
+    """Potential §3.2 (1): the share of a quota, growing faster beyond it."""
+    return asked if asked < 1.0 else 1.0 + penalty * (asked - 1.0)
+
+
+@compiled
+def slowness(busy: float) -> float:
+    """How many times its service a record stays, 1 / (1 - utilisation), and a straight line from `STEADY` on."""
+    if busy <= STEADY:
+        return 1.0 / (1.0 - busy)
+    return 1.0 / (1.0 - STEADY) + (busy - STEADY) / (1.0 - STEADY) ** 2
+
+
+@compiled
+def _against(i: Ints, f: Floats, op: int, asked: float) -> float:
+    """The correlation of an operator with the rest of the series that lies in scratch."""
+    if f[i[c.VARIANCE] + op] <= f[i[c.STILL] + op]:
+        return 0.0
+    k, together = i[c.PERIODS], i[c.SCRATCH]
+    own = i[c.WAVE] + op * k
+    both, rest = 0.0, 0.0
+    for at in range(k):
+        other = f[together + at] - f[own + at]
+        both += f[own + at] * other
+        rest += other * other
+    mean = asked - f[i[c.LOAD] + op]
+    if rest <= 1e-18 * mean * mean:
+        return 0.0
+    return float(max(-1.0, min(1.0, both / np.sqrt(f[i[c.VARIANCE] + op] * rest))))
+
+
+@compiled
+def correlation_of(i: Ints, f: Floats, site: int, without: int, extra: int) -> float:
+    """Potential §3.2 (2): each operator of a site against the sum of the others, one left out or one more."""
+    k, together = i[c.PERIODS], i[c.SCRATCH]
+    count = i[i[c.COUNT] + site] - (without >= 0) + (extra >= 0)
+    if count < 2:
+        return 0.0
+    asked = f[i[c.SITE_LOAD] + site]
+    sums = i[c.SUMS] + site * k
+    for at in range(k):
+        f[together + at] = f[sums + at]
+    if without >= 0:
+        asked -= f[i[c.LOAD] + without]
+        for at in range(k):
+            f[together + at] -= f[i[c.WAVE] + without * k + at]
+    if extra >= 0:
+        asked += f[i[c.LOAD] + extra]
+        for at in range(k):
+            f[together + at] += f[i[c.WAVE] + extra * k + at]
+    total = _against(i, f, extra, asked) if extra >= 0 else 0.0
+    op = i[i[c.FIRST] + site]
+    while op >= 0:
+        if op != without:
+            total += _against(i, f, op, asked)
+        op = i[i[c.NEXT] + op]
+    return total
+
+
+@compiled
+def site_value(
+    i: Ints, f: Floats, site: int, load_ms: float, asked_ms: float, lift: float, count: int, correlation: float
+) -> float:
+    """What one site adds to the score, of given sums."""
+    if i[c.POTENTIAL]:
+        pull = f[c.W_LOAD] * count * filled(load_ms / f[i[c.ROOM] + site], f[c.PENALTY])
+        return float(pull + f[c.W_CORRELATION] * correlation)
+    speed, quota = f[i[c.SPEED] + site], f[i[c.QUOTA] + site]
+    busy = asked_ms / (1000.0 * speed)
+    value = lift / speed * slowness(busy) if i[c.LATENCY] else 0.0
+    if busy > quota + ROUNDING:
+        value += f[c.EXCESS] * (busy - quota)
+    return value
+
+
+@compiled
+def _carry_limited(i: Ints, f: Floats, start: int, end: int, kbps: float, sign: int) -> float:
+    change = 0.0
+    pair = i[c.STEP_AT] + start * i[c.SITES] + end
+    for at in range(i[pair], i[pair + 1]):
+        way = i[i[c.STEP_WAY] + at]
+        width = f[i[c.WAY_WIDTH] + way]
+        old_count, old_kbps = i[i[c.WAY_COUNT] + way], f[i[c.WAY_KBPS] + way]
+        count = old_count + sign
+        sent = old_kbps + sign * kbps if count > 0 else 0.0
+        if i[c.POTENTIAL]:
+            pull = count * max(1.0, sent / width) - old_count * max(1.0, old_kbps / width)
+            change += f[c.W_NETWORK] * f[i[c.WAY_DELAY] + way] * pull
+        else:
+            over = max(0.0, sent / width - 1.0 - ROUNDING) - max(0.0, old_kbps / width - 1.0 - ROUNDING)
+            change += f[c.EXCESS] * over
+        i[i[c.WAY_COUNT] + way] = count
+        f[i[c.WAY_KBPS] + way] = sent
+    return change
+
+
+@compiled
+def carry(i: Ints, f: Floats, start: int, end: int, kbps: float, sign: int) -> float:
+    """One copy of a stream more or less on a path, and what that changes."""
+    if i[c.LIMITED]:
+        return _carry_limited(i, f, start, end, kbps, sign)
+    return sign * f[c.W_NETWORK] * f[i[c.DELAY] + start * i[c.SITES] + end] if i[c.POTENTIAL] else 0.0
+
+
+@compiled
+def _goes_there(i: Ints, node: int, end: int, site: int, without: int) -> bool:
+    """Whether one of a node's readers, up to one of them, stands at a site: then its copy goes there anyway."""
+    for at in range(i[i[c.OUT_AT] + node], end):
+        reader = i[i[c.OUT_TO] + at]
+        if reader != without and reader < i[c.CARRIED] and i[i[c.HOME] + reader] == site:
+            return True
+    return False
+
+
+@compiled
+def reroute(i: Ints, f: Floats, op: int, old: int, new: int) -> float:
+    """The network's part of a move: one copy per destination site, out of the operator and into it."""
+    change = 0.0
+    home = i[c.HOME]
+    for at in range(i[i[c.OUT_AT] + op], i[i[c.OUT_AT] + op + 1]):
+        reader = i[i[c.OUT_TO] + at]
+        there = i[home + reader]
+        if reader >= i[c.CARRIED] or there < 0 or _goes_there(i, op, at, there, -1):
+            continue
+        if old >= 0 and there != old:
+            change += carry(i, f, old, there, f[i[c.KBPS] + op], -1)
+        if new >= 0 and there != new:
+            change += carry(i, f, new, there, f[i[c.KBPS] + op], 1)
+    for at in range(i[i[c.IN_AT] + op], i[i[c.IN_AT] + op + 1]):
+        node = i[i[c.IN_FROM] + at]
+        start = i[home + node]
+        if node >= i[c.CARRIED] or start < 0:
+            continue
+        end = i[i[c.OUT_AT] + node + 1]
+        if old >= 0 and old != start and not _goes_there(i, node, end, old, op):
+            change += carry(i, f, start, old, f[i[c.KBPS] + node], -1)
+        if new >= 0 and new != start and not _goes_there(i, node, end, new, op):
+            change += carry(i, f, start, new, f[i[c.KBPS] + node], 1)
+    return change
+
+
+@compiled
+def _pair(i: Ints, f: Floats, node: int, start: int, end: int) -> float:
+    """What a stream between two sites costs in terms of pairs."""
+    at = start * i[c.SITES] + end
+    return float(f[i[c.PAIR_T] + node] * f[i[c.PAIR_A] + at] + f[i[c.PAIR_B] + at])
+
+
+@compiled
+def pulled(i: Ints, f: Floats, op: int, site: int) -> float:
+    """What an operator's own streams cost at a site: delays of a plain chain, terms of pairs, the price of a move."""
+    total = 0.0
+    line = f[i[c.LINE] + op] if i[c.LATENCY] else 0.0
+    n = i[c.SITES]
+    if line > 0.0 or i[c.PAIRS]:
+        for at in range(i[i[c.IN_AT] + op], i[i[c.IN_AT] + op + 1]):
+            node = i[i[c.IN_FROM] + at]
+            start = i[i[c.HOME] + node]
+            if start >= 0:
+                total += line * f[i[c.DELAY] + start * n + site]
+                if i[c.PAIRS]:
+                    total += _pair(i, f, node, start, site)
+        for at in range(i[i[c.OUT_AT] + op], i[i[c.OUT_AT] + op + 1]):
+            end = i[i[c.HOME] + i[i[c.OUT_TO] + at]]
+            if end >= 0:
+                total += line * f[i[c.DELAY] + site * n + end]
+                if i[c.PAIRS]:
+                    total += _pair(i, f, op, site, end)
+    if i[c.RUNS] and i[i[c.RUNNING] + op] >= 0 and i[i[c.RUNNING] + op] != site:
+        total += f[c.PRICE]
+    return total
+
+
+@compiled
+def query_ms(i: Ints, f: Floats, query: int) -> float:
+    """The slowest way through a tangled query; what is not placed yet takes no time."""
+    home, n = i[c.HOME], i[c.SITES]
+    for at in range(i[i[c.QUERY_AT] + query], i[i[c.QUERY_AT] + query + 1]):
+        node = i[i[c.QUERY_NODE] + at]
+        here = i[home + node]
+        latest = 0.0
+        for edge in range(i[i[c.IN_AT] + node], i[i[c.IN_AT] + node + 1]):
+            other = i[i[c.IN_FROM] + edge]
+            there = i[home + other]
+            arrival = f[i[c.DONE] + other]
+            if here >= 0 and there >= 0:
+                arrival += f[i[c.DELAY] + there * n + here]
+            latest = max(latest, arrival)
+        if node < i[c.OPS] and here >= 0:
+            speed = f[i[c.SPEED] + here]
+            latest += f[i[c.COST] + node] / speed * slowness(f[i[c.SITE_ASKED] + here] / (1000.0 * speed))
+        f[i[c.DONE] + node] = latest
+    slowest = 0.0
+    for at in range(i[i[c.END_AT] + query], i[i[c.END_AT] + query + 1]):
+        slowest = max(slowest, f[i[c.DONE] + i[i[c.END_NODE] + at]])
+    return slowest
+
+
+@compiled
+def _again(i: Ints, f: Floats, query: int) -> float:
+    """A tangled query's latency anew: the weighted difference."""
+    old = f[i[c.QUERY_MS] + query]
+    new = query_ms(i, f, query)
+    f[i[c.QUERY_MS] + query] = new
+    return float(f[i[c.WEIGHT] + query] * (new - old))
+
+
+@compiled
+def _untangle(i: Ints, f: Floats, site: int) -> float:
+    """Tangled queries with operators on a site, each looked at once per tick."""
+    change = 0.0
+    if i[i[c.TANGLES] + site] == 0:
+        return change
+    op = i[i[c.FIRST] + site]
+    while op >= 0:
+        query = i[i[c.QUERY_OF] + op]
+        if query >= 0 and i[i[c.STAMP] + query] != i[c.TICKS]:
+            i[i[c.STAMP] + query] = i[c.TICKS]
+            change += _again(i, f, query)
+        op = i[i[c.NEXT] + op]
+    return change
+
+
+@compiled
+def _count(i: Ints, f: Floats, op: int, site: int, sign: int) -> None:
+    i[i[c.COUNT] + site] += sign
+    if i[i[c.QUERY_OF] + op] >= 0:
+        i[i[c.TANGLES] + site] += sign
+    # An empty site is exactly empty, whatever rounding its operators left behind.
+    stays = 0.0 if i[i[c.COUNT] + site] == 0 else 1.0
+    f[i[c.SITE_LOAD] + site] = stays * (f[i[c.SITE_LOAD] + site] + sign * f[i[c.LOAD] + op])
+    f[i[c.SITE_ASKED] + site] = stays * (f[i[c.SITE_ASKED] + site] + sign * f[i[c.ASKED] + op])
+    f[i[c.LIFT] + site] = stays * (f[i[c.LIFT] + site] + sign * f[i[c.LINE] + op] * f[i[c.COST] + op])
+    if i[c.VARIES]:
+        k = i[c.PERIODS]
+        for at in range(k):
+            sums = i[c.SUMS] + site * k + at
+            f[sums] = stays * (f[sums] + sign * f[i[c.WAVE] + op * k + at])
+
+
+@compiled
+def _leave(i: Ints, f: Floats, op: int, site: int) -> None:
+    before, after = i[i[c.LAST] + op], i[i[c.NEXT] + op]
+    if before >= 0:
+        i[i[c.NEXT] + before] = after
+    else:
+        i[i[c.FIRST] + site] = after
+    if after >= 0:
+        i[i[c.LAST] + after] = before
+    _count(i, f, op, site, -1)
+
+
+@compiled
+def _enter(i: Ints, f: Floats, op: int, site: int) -> None:
+    after = i[i[c.FIRST] + site]
+    i[i[c.LAST] + op] = -1
+    i[i[c.NEXT] + op] = after
+    i[i[c.FIRST] + site] = op
+    if after >= 0:
+        i[i[c.LAST] + after] = op
+    _count(i, f, op, site, 1)
+
+
+@compiled
+def _revalue(i: Ints, f: Floats, site: int) -> float:
+    """A site's part after its sums changed: the difference."""
+    correlation = 0.0
+    if i[c.POTENTIAL] and i[c.VARIES]:
+        correlation = correlation_of(i, f, site, -1, -1)
+    new = site_value(
+        i, f, site, f[i[c.SITE_LOAD] + site], f[i[c.SITE_ASKED] + site], f[i[c.LIFT] + site], i[i[c.COUNT] + site],
+        correlation,
+    )  # fmt: skip
+    change = new - f[i[c.VALUE] + site]
+    f[i[c.VALUE] + site] = new
+    return float(change)
+
+
+@compiled
+def shift(i: Ints, f: Floats, op: int, new: int) -> float:
+    """Moves an operator (-1 is nowhere) and returns the change of the score."""
+    old = i[i[c.HOME] + op]
+    if old == new:
+        return 0.0
+    change = 0.0
+    if i[c.POTENTIAL] or i[c.LIMITED]:
+        change += reroute(i, f, op, old, new)
+    if old >= 0:
+        change -= pulled(i, f, op, old)
+        _leave(i, f, op, old)
+    i[i[c.HOME] + op] = new
+    if new >= 0:
+        change += pulled(i, f, op, new)
+        _enter(i, f, op, new)
+        change += _revalue(i, f, new)
+    if old >= 0:
+        change += _revalue(i, f, old)
+    if i[c.LATENCY] and i[c.QUERIES] > 0:
+        i[c.TICKS] += 1
+        if old >= 0:
+            change += _untangle(i, f, old)
+        if new >= 0:
+            change += _untangle(i, f, new)
+        query = i[i[c.QUERY_OF] + op]
+        if query >= 0 and i[i[c.STAMP] + query] != i[c.TICKS]:
+            change += _again(i, f, query)
+    return change
+
+
+@compiled
+def plain(i: Ints, op: int, old: int, new: int) -> bool:
+    """Whether a move can be judged without making it."""
+    if i[c.LIMITED]:
+        return False
+    if not i[c.LATENCY]:
+        return True
+    return bool(i[i[c.QUERY_OF] + op] < 0 and i[i[c.TANGLES] + old] == 0 and i[i[c.TANGLES] + new] == 0)
+
+
+@compiled
+def trial(i: Ints, f: Floats, op: int, new: int) -> float:
+    """What `shift` would return, for a placed operator and a move that is `plain`."""
+    old = i[i[c.HOME] + op]
+    change = pulled(i, f, op, new) - pulled(i, f, op, old) - float(f[i[c.VALUE] + old] + f[i[c.VALUE] + new])
+    without, extra = 0.0, 0.0
+    if i[c.POTENTIAL]:
+        change += reroute(i, f, op, old, new)
+        if i[c.VARIES]:
+            without = correlation_of(i, f, old, op, -1)
+            extra = correlation_of(i, f, new, -1, op)
+    load, asked = f[i[c.LOAD] + op], f[i[c.ASKED] + op]
+    lift = f[i[c.LINE] + op] * f[i[c.COST] + op]
+    count = i[i[c.COUNT] + old] - 1
+    if count > 0:
+        change += site_value(
+            i, f, old, f[i[c.SITE_LOAD] + old] - load, f[i[c.SITE_ASKED] + old] - asked, f[i[c.LIFT] + old] - lift,
+            count, without,
+        )  # fmt: skip
+    return change + site_value(
+        i, f, new, f[i[c.SITE_LOAD] + new] + load, f[i[c.SITE_ASKED] + new] + asked, f[i[c.LIFT] + new] + lift,
+        i[i[c.COUNT] + new] + 1, extra,
+    )  # fmt: skip
+
+
+@compiled
+def fill(i: Ints, f: Floats, homes: Ints) -> float:
+    """Places everything anew and returns the whole score, without the rounding that many moves leave behind."""
+    _clear(i, f)
+    for op in range(i[c.OPS]):
+        i[i[c.HOME] + op] = homes[op]
+        if homes[op] >= 0:
+            _enter(i, f, op, homes[op])
+    total = 0.0
+    for site in range(i[c.SITES]):
+        _revalue(i, f, site)
+        total += f[i[c.VALUE] + site]
+    for node in range(i[c.NODES]):
+        total += _streams(i, f, node)
+    if i[c.LATENCY]:
+        for query in range(i[c.QUERIES]):
+            f[i[c.QUERY_MS] + query] = 0.0
+            total += _again(i, f, query)
+    return total
+
+
+@compiled
+def _clear(i: Ints, f: Floats) -> None:
+    n, links = i[c.SITES], i[c.WAYS]
+    i[i[c.COUNT] : i[c.COUNT] + n] = 0
+    i[i[c.TANGLES] : i[c.TANGLES] + n] = 0
+    i[i[c.FIRST] : i[c.FIRST] + n] = -1
+    i[i[c.WAY_COUNT] : i[c.WAY_COUNT] + links] = 0
+    f[i[c.SITE_LOAD] : i[c.SITE_LOAD] + n] = 0.0
+    f[i[c.SITE_ASKED] : i[c.SITE_ASKED] + n] = 0.0
+    f[i[c.LIFT] : i[c.LIFT] + n] = 0.0
+    f[i[c.SUMS] : i[c.SUMS] + n * i[c.PERIODS]] = 0.0
+    f[i[c.VALUE] : i[c.VALUE] + n] = 0.0
+    f[i[c.WAY_KBPS] : i[c.WAY_KBPS] + links] = 0.0
+
+
+@compiled
+def _streams(i: Ints, f: Floats, node: int) -> float:
+    """All that one node's streams add up to, and the price of having left."""
+    total = 0.0
+    start = i[i[c.HOME] + node]
+    for at in range(i[i[c.OUT_AT] + node], i[i[c.OUT_AT] + node + 1]):
+        reader = i[i[c.OUT_TO] + at]
+        end = i[i[c.HOME] + reader]
+        if start < 0 or end < 0:
+            continue
+        if i[c.LATENCY]:
+            total += f[i[c.LINE] + node] * f[i[c.DELAY] + start * i[c.SITES] + end]
+        if i[c.PAIRS]:
+            total += _pair(i, f, node, start, end)
+        carried = node < i[c.CARRIED] and reader < i[c.CARRIED]
+        if start != end and carried and not _goes_there(i, node, at, end, -1):
+            total += carry(i, f, start, end, f[i[c.KBPS] + node], 1)
+    if i[c.RUNS] and node < i[c.OPS] and start >= 0:
+        before = i[i[c.RUNNING] + node]
+        if before >= 0 and before != start:
+            total += f[c.PRICE]
+    return total
+
+
+@compiled
+def fits(i: Ints, b: Bits, op: int, site: int) -> bool:
+    """Whether pins, links and the tree rule let an operator stand at a site, with its neighbours where they are."""
+    if not i[c.CHOOSES]:
+        return True
+    n = i[c.SITES]
+    if not b[op * n + site]:
+        return False
+    if i[c.FREE]:
+        return True
+    allowed = i[c.OPS] * n
+    for at in range(i[i[c.IN_AT] + op], i[i[c.IN_AT] + op + 1]):
+        start = i[i[c.HOME] + i[i[c.IN_FROM] + at]]
+        if start >= 0 and not b[allowed + start * n + site]:
+            return False
+    for at in range(i[i[c.OUT_AT] + op], i[i[c.OUT_AT] + op + 1]):
+        end = i[i[c.HOME] + i[i[c.OUT_TO] + at]]
+        if end >= 0 and not b[allowed + site * n + end]:
+            return False
+    return True

@@ -1,0 +1,53 @@
+"""Random deployments to plan: chains or tangled queries, wide or narrow links, still or moving rates."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from plan_builders import deployment, op, query, source
+
+from weft.model import Arrivals, Constant, Control, Deployment, Link, Operator, Place, Query, Site, Trace
+
+
+def world(seed: int, **more: Any) -> Deployment:
+    """A deployment drawn from a seed: `operators`, `sites`, `objective`, `tangled`, `narrow`, `moving`."""
+    rng = Random(seed)
+    names = [f"s{at}" for at in range(more.get("sites", 4))]
+    sites = [Site(name, capacity=rng.choice([0.5, 1.0, 2.0]), quota=rng.choice([0.8, 1.0])) for name in names]
+    moving = more.get("moving", True)
+    streams = [source(f"x{at}", rng.choice(names), arrivals=_arrivals(rng, moving)) for at in range(3)]
+    queries: list[Query] = []
+    left = more.get("operators", 10)
+    while left > 0:
+        length = min(rng.randint(1, 5), left)
+        queries.append(_query(rng, f"q{len(queries)}", length, names, more.get("tangled", False)))
+        left -= length
+    control = Control(Place(objective=more.get("objective", "potential"), **more.get("place", {})))
+    return deployment(sites, streams, *queries, links=_links(rng, names, more.get("narrow", False)), control=control)
+
+
+def _arrivals(rng: Random, moving: bool) -> Arrivals:
+    if not moving:
+        return Constant(20.0)
+    return Trace(tuple(float(rng.randint(1, 40)) for _ in range(5)), rng.choice([5.0, 10.0]))
+
+
+def _links(rng: Random, names: list[str], narrow: bool) -> tuple[Link, ...]:
+    return tuple(
+        Link(one, two, rng.randint(1, 50), bandwidth_kbps=rng.choice([None, 5.0, 50.0, 500.0]) if narrow else None)
+        for at, one in enumerate(names)
+        for two in names[at + 1 :]
+        if two == names[at + 1] or rng.random() < 0.7
+    )
+
+
+def _query(rng: Random, name: str, length: int, names: list[str], tangled: bool) -> Query:
+    operators: list[Operator] = []
+    for at in range(length):
+        before = [one.name for one in operators]
+        inputs = [before[-1] if before else rng.choice(["x0", "x1", "x2"])]
+        if tangled:
+            inputs = rng.sample([*before, "x0", "x1", "x2"], rng.randint(1, 2))
+        operators.append(op(f"o{at}", *inputs, cost_ms=rng.uniform(0.5, 5.0), selectivity=rng.uniform(0.3, 1.0)))
+    return query(*operators, name=name, to=rng.choice([None, *names]), weight=rng.choice([1.0, 2.0]))
