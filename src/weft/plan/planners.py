@@ -28,7 +28,14 @@ PLANNERS: dict[str, Planner] = {
     "near": near,
     "greedy": _later("greedy", "greedy"),
     "dp": _later("greedy", "dp"),
+    "xzh": _later("xzh", "xzh"),
+    "cuckoo": _later("cuckoo", "cuckoo"),
     "refine": refine,
+    "random": _later("simple", "random"),
+    "latency": _later("simple", "latency"),
+    "partition": _later("simple", "partition"),
+    "tree": _later("simple", "tree"),
+    "exact": _later("exact", "exact"),
 }
 
 

@@ -289,6 +289,7 @@ def _revalue(i: Ints, f: Floats, site: int) -> float:
     correlation = 0.0
     if i[c.POTENTIAL] and i[c.VARIES]:
         correlation = correlation_of(i, f, site, -1, -1)
+        f[i[c.CORRELATION] + site] = correlation
     new = site_value(
         i, f, site, f[i[c.SITE_LOAD] + site], f[i[c.SITE_ASKED] + site], f[i[c.LIFT] + site], i[i[c.COUNT] + site],
         correlation,
