@@ -34,8 +34,8 @@ queries:
     operators:
       - {name: all, from: [left, right], sql: "SELECT * FROM left UNION ALL SELECT * FROM right"}
       - {name: good, from: [all], sql: "SELECT * FROM all WHERE v > 3"}
-      - {name: sums, from: [good], sql: "SELECT window(ts, '1 minute') w, k, sum(v) s, count(*) n FROM good GROUP BY 1, 2",
-         watermark: 30 seconds}
+      - {name: sums, from: [good], watermark: 30 seconds,
+         sql: "SELECT window(ts, '1 minute') w, k, sum(v) s, count(*) n FROM good GROUP BY 1, 2"}
       - {name: totals, from: [sums], sql: "SELECT window(w, '5 minutes') w5, sum(s) s, sum(n) n FROM sums GROUP BY 1",
          watermark: 0 seconds}
     sink: {from: totals, format: parquet, path: out/totals}
@@ -43,7 +43,8 @@ queries:
     operators:
       - {name: l, from: [left], sql: "SELECT * FROM left WHERE v % 3 = 0"}
       - {name: pairs, from: [l, right], watermark: 30 seconds,
-         sql: "SELECT l.ts, l.k, l.v, r.v rv FROM l JOIN right r ON l.k = r.k AND r.ts BETWEEN l.ts - INTERVAL 2 SECONDS AND l.ts + INTERVAL 2 SECONDS"}
+         sql: "SELECT l.ts, l.k, l.v, r.v rv FROM l JOIN right r ON l.k = r.k
+               AND r.ts BETWEEN l.ts - INTERVAL 2 SECONDS AND l.ts + INTERVAL 2 SECONDS"}
     sink: {from: pairs, format: parquet, path: out/pairs}
 """
 SINKS = {"plain": ("shape", "small"), "windowed": ("totals",), "joined": ("pairs",)}

@@ -16,7 +16,9 @@ from weft.bodies.live.run import Options, Run
 pytestmark = pytest.mark.spark
 
 
-def run_with_moves(folder: Path, seed: int, records: int, rate_per_s: int, moves: int) -> tuple[Any, dict[str, Any], Run]:
+def run_with_moves(
+    folder: Path, seed: int, records: int, rate_per_s: int, moves: int
+) -> tuple[Any, dict[str, Any], Run]:
     """A run to its end while operators move at random moments; the deployment, the summary, the run."""
     deployment = make(folder, seed, records, rate_per_s)
     rng = random.Random(seed)
@@ -48,4 +50,36 @@ def test_every_record_arrives_once_while_operators_move(seed: int, spark: Any, t
     deployment, summary, _ = run_with_moves(tmp_path, seed, records=3000, rate_per_s=150, moves=8)
     made = [move for move in summary["moves"] if "state" not in move]
     assert made, f"no move was made: {summary['moves']}"
-    assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}, f"seed {seed}: {summary['moves']}"
+    found = differing(delivered(spark, deployment), expected(spark, deployment))
+    assert found == {}, f"seed {seed}: {summary['moves']}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_every_record_arrives_once_through_twenty_moves(seed: int, spark: Any, tmp_path: Path) -> None:
+    deployment, summary, _ = run_with_moves(tmp_path, seed, records=50_000, rate_per_s=1000, moves=20)
+    found = differing(delivered(spark, deployment), expected(spark, deployment))
+    assert found == {}, f"seed {seed}: {summary['moves']}"
+
+
+def test_an_impossible_move_is_refused_with_the_reason_and_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    deployment = make(tmp_path, 3, 200, 100)
+    run = Run(deployment, tmp_path / ".weft", Options(until_done=True))
+    answers = {}
+
+    def ask() -> None:
+        while run.phase != "running":
+            time.sleep(0.05)
+        answers["site"] = run.move("plain", "keep", "nowhere").why
+        answers["operator"] = run.move("plain", "missing", "b").why
+        answers["same"] = run.move("plain", "keep", "a").why
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    summary = run.go()
+    thread.join(10)
+    assert answers["site"].startswith("there is no site nowhere; there are: a, b, c")
+    assert "it has: keep, shape, small" in answers["operator"]
+    assert answers["same"] == "plain.keep runs at a already"
+    assert summary["placement"]["plain"]["keep"] == ["a"]
+    assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from weft import __version__
-from weft.cli import bench, check, explain, explore, logs, plan, run, status, stop, twin
+from weft.cli import bench, check, explain, explore, logs, move, plan, run, status, stop, twin
 
 app = typer.Typer(
     name="weft",
@@ -48,6 +48,7 @@ COMMANDS = (
     (status.status, "Show how a run is doing."),
     (logs.logs, "Show what sites heard and did."),
     (explain.explain, "Show why operators are where they are."),
+    (move.move, "Let an operator of a run change its site."),
     (stop.stop, "Stop a run in order."),
     (explore.explore, "Check a protocol over every order of arrivals."),
     (bench.bench, "Run the benchmarks."),

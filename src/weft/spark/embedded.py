@@ -5,9 +5,10 @@ from __future__ import annotations
 import glob
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -18,8 +19,11 @@ from weft.plan.paths import Path as Way
 from weft.plan.times import Times
 from weft.spark import sources
 from weft.spark.analysis import Analysis, analyse
+from weft.spark.arrivals import Flow
+from weft.spark.batch import count_of, read_offsets
+from weft.spark.checkpoint import last_planned
 from weft.spark.engine import SparkEngine
-from weft.spark.folders import Folders
+from weft.spark.folders import Folders, spark_name
 from weft.spark.fragments import Commit
 from weft.spark.session import start_session
 from weft.spark.sinks import clear
@@ -93,10 +97,26 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
             found.totals[source.name] = sources.record(session, deployment, source, folders)
             found.bad[source.name] = sources.bad_in_recording(source, folders)
     flows = read_flows(folders.flows)
+    flows["flowed_s"] = max([flows["flowed_s"], *_planned_s(deployment, folders, flows)])
     flows["factors"] = factors
     flows["launches"] = len(flows["starts"]) + 1
     write_flows(folders.flows, flows)
     return found
+
+
+def _planned_s(deployment: Deployment, folders: Folders, flows: dict[str, Any]) -> Iterator[float]:
+    """How far batches were planned into the flow before a crash: what is replayed must keep its births."""
+    for source in deployment.sources:
+        if source.arrivals is None or source.format not in ("rate", "replay"):
+            continue
+        flow = Flow(source.arrivals, sources.seed_of(source), [tuple(f) for f in flows["factors"].get(source.name, [])])
+        for checkpoint in (folders.state / "fragments").glob("*/checkpoint-*"):
+            batch = last_planned(checkpoint)
+            offsets = None if batch is None else read_offsets(checkpoint, batch)
+            for name in offsets.ends if offsets else ():
+                count = count_of(offsets, name)
+                if count and name.startswith(f"source_{spark_name(source.name)}"):
+                    yield float(flow.births(count - 1, count)[0])
 
 
 def clear_sinks(deployment: Deployment) -> None:

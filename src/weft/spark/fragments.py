@@ -85,7 +85,7 @@ class FragmentRun:
         self.counts: dict[str, int] = {}
         self._sources_done = False
         self._left_open = False
-        self._timings: dict[str, tuple[Flow, Clock]] = {}
+        self._flows: dict[str, Flow] = {}
         self._turn = threading.Lock()
         self.outputs = self._outputs()
         self.entries: list[Entry] = []
@@ -426,9 +426,13 @@ class FragmentRun:
     def _born(self, name: str, start: int, end: int) -> tuple[float, float] | None:
         if end <= start:
             return None
-        if name not in self._timings:
-            self._timings[name] = source_timing(self.plans, name)
-        flow, clock = self._timings[name]
+        flows = sources.read_flows(self.plans.folders.flows)
+        if name not in self._flows:
+            source = self.plans.deployment.source(name)
+            assert source.arrivals is not None
+            factors = [tuple(pair) for pair in flows["factors"].get(name, [])]
+            self._flows[name] = Flow(source.arrivals, sources.seed_of(source), factors)
+        flow, clock = self._flows[name], Clock([tuple(pair) for pair in flows["starts"]])
         first = clock.clock_us(flow.births(start, start + 1))[0] / 1000
         last = clock.clock_us(flow.births(end - 1, end))[0] / 1000
         return float(first), float(last)
@@ -475,15 +479,6 @@ def merged_time(fragment: Fragment, times: Times) -> str | None:
         if times.origin(stream, column) == "passed"
     ]
     return passed[0] if passed else None
-
-
-def source_timing(plans: Plans, name: str) -> tuple[Flow, Clock]:
-    """The arrivals and clock of a timed source, as its reader sees them."""
-    source = plans.deployment.source(name)
-    assert source.arrivals is not None
-    flows = sources.read_flows(plans.folders.flows)
-    flow = Flow(source.arrivals, sources.seed_of(source), [tuple(pair) for pair in flows["factors"].get(name, [])])
-    return flow, Clock([tuple(pair) for pair in flows["starts"]])
 
 
 def _sink_writer(plans: Plans, sink: Sink, name: str, epoch: int, writer: str) -> LogWriter:

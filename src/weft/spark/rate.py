@@ -93,27 +93,29 @@ class RateReader(DataSourceStreamReader):
         self._flow: Flow | None = None
         self._clock: Clock | None = None
         self._total: int | None = None
+        self._starts = 0
 
     def initialOffset(self) -> dict[str, Any]:
         return {COUNT: 0}
 
-    def _timing(self) -> tuple[Flow, Clock] | None:
-        """The arrivals and their clock; None until sources flow in this start of the run."""
-        if self._flow is None or self._clock is None:
+    def _timing(self, starts_min: int) -> tuple[Flow, Clock] | None:
+        """The arrivals and their clock; None until sources have begun to flow so many times."""
+        if self._flow is None or self._clock is None or self._starts < starts_min:
             with open(self.flows, encoding="utf-8") as file:
                 flows = json.load(file)
-            if len(flows["starts"]) < self.starts_min:
+            self._starts = len(flows["starts"])
+            if self._starts < starts_min:
                 return None
             assert self.arrivals is not None
             factors = [tuple(pair) for pair in flows["factors"].get(self.source, [])]
-            self._flow = Flow(decode_arrivals(self.arrivals), self.seed, factors)
+            self._flow = self._flow or Flow(decode_arrivals(self.arrivals), self.seed, factors)
             self._clock = Clock([tuple(pair) for pair in flows["starts"]])
         return self._flow, self._clock
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
         reach = start[COUNT] + RECORDS_MAX
         if self.arrivals is not None:
-            timing = self._timing()
+            timing = self._timing(self.starts_min)
             if timing is None:
                 return start
             flow, clock = timing
@@ -135,7 +137,8 @@ class RateReader(DataSourceStreamReader):
             return []
         births_us = None
         if self.arrivals is not None:
-            timing = self._timing()
+            # What a start before this one has planned was born then: any clock that knows it will do.
+            timing = self._timing(1)
             assert timing is not None, "records are planned only once sources flow"
             flow, clock = timing
             births_us = clock.clock_us(flow.births(first, last))

@@ -1,0 +1,72 @@
+"""`weft move`: let an operator of a running deployment change its site, from another terminal."""
+
+from __future__ import annotations
+
+import json as encoding
+import time
+from typing import Annotated, Any
+
+import typer
+
+from weft.cli.held import held
+from weft.cli.output import WRONG_INPUT, File, Json, State, fail, note, print_json, say
+
+MOVE_S_MAX = 300.0
+LOOK_S = 0.1
+
+
+def move(
+    file: File,
+    operator: Annotated[str, typer.Argument(help="QUERY.OPERATOR", metavar="QUERY.OPERATOR")],
+    site: Annotated[str, typer.Argument(help="Where it is to run.")],
+    timeout: Annotated[float, typer.Option(metavar="S", min=0, help="How long to wait for the answer.")] = MOVE_S_MAX,
+    state: State = None,
+    json: Json = False,
+) -> None:
+    """Move an operator of a running deployment to another site; no record is lost or doubled.
+
+    A move that cannot be (tree rule, unknown site, no link, no room by planned load) changes nothing and says why.
+
+    \b
+    Example:  weft move examples/meters/deployment.yaml suspicious.hourly district-1
+    """
+    query, dot, name = operator.partition(".")
+    if not dot or not name:
+        fail(f"{operator}: an operator is named QUERY.OPERATOR, as suspicious.hourly", WRONG_INPUT)
+    found = held(file, state)
+    if not found.alive():
+        fail(f"{file}: nothing runs there, so nothing can move; start it with `weft run {file}`", WRONG_INPUT)
+    folder = found.folder / "requests"
+    folder.mkdir(exist_ok=True)
+    key = f"{time.time_ns()}"
+    aside = folder / f".{key}"
+    aside.write_text(encoding.dumps({"query": query, "operator": name, "to": site}))
+    aside.rename(folder / f"{key}.json")
+    answer = _wait(found, folder / f"{key}.answer.json", timeout, file)
+    if json:
+        print_json(answer)
+    if answer["state"] == "refused":
+        if json:
+            raise typer.Exit(WRONG_INPUT)
+        fail(f"{file}: {operator} was not moved to {site}: {answer['why']}", WRONG_INPUT)
+    if not json:
+        pause = "no record has come since" if answer["pause_ms"] is None else f"a pause of {answer['pause_ms']:.0f} ms"
+        say(f"{operator} moved from {answer['from']} to {answer['to']}, with {pause}")
+
+
+def _wait(found: Any, path: Any, timeout: float, file: Any) -> dict[str, Any]:
+    asked_s = time.monotonic()
+    told = False
+    while not path.exists():
+        waited_s = time.monotonic() - asked_s
+        if not found.alive():
+            fail(f"{file}: the run ended before it answered")
+        if waited_s >= timeout:
+            fail(f"{file}: no answer after {waited_s:.0f} s; `weft logs {file}` tells what goes on")
+        if waited_s > 2 and not told:
+            told = True
+            note("waiting for a batch boundary")
+        time.sleep(LOOK_S)
+    answer: dict[str, Any] = encoding.loads(path.read_text())
+    path.unlink()
+    return answer
