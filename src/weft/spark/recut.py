@@ -65,13 +65,14 @@ def _take(entry: Entry, old: Ended, lines: dict[str, str], logs: dict[str, Path]
     ]
     if not before:
         return False
+    same = next((other for other in before if other.name == entry.name), before[0])
     held = positions(old.checkpoint)
     for suffix in ("", TICKS_SUFFIX):
-        line = held.get(f"{before[0].name}{suffix}")
+        line = held.get(f"{same.name}{suffix}")
         if line is None or (suffix and entry.column is None):
             continue
         lines[f"{entry.name}{suffix}"] = line
-        seen = old.checkpoint / "sources" / f"{before[0].name}{suffix}"
+        seen = old.checkpoint / "sources" / f"{same.name}{suffix}"
         if seen.is_dir():
             logs[f"{entry.name}{suffix}"] = seen
     return entry.name in lines

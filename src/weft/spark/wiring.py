@@ -125,9 +125,8 @@ class Wiring:
             stream not in self.fragment.sources or (operator, stream) in self.fragment.relayed
         )
         kind = "channel" if is_channel else "source"
-        reader_ = f"{operator}{copy}" if operator else None
-        name = f"{kind}_{spark_name(f'{stream}_{reader_}' if reader_ else stream)}"
-        self.entries.append(Entry(stream, reader_, name, is_channel, column, delay_ms))
+        name = f"{kind}_{spark_name(f'{stream}_{operator}{copy}' if operator else stream)}"
+        self.entries.append(Entry(stream, operator, name, is_channel, column, delay_ms))
         enter = self._channel if is_channel else self._source
         frame = enter(stream, name, column)
         if column is None:
