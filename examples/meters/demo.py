@@ -72,7 +72,7 @@ def _promises(deployment: Deployment, summary: dict[str, Any]) -> None:
             *(f"{latency[name] / 1000:.1f} s" if latency else "-" for name in ("p50", "p95")), promised, kept,
         ))  # fmt: skip
     say("")
-    head = ("query", "records in", "of them broken", "results", "p50", "p95", "promise", "")
+    head = ("query", "records in", "broken lines", "results", "p50", "p95", "promise", "")
     print_table("Latency against the promise", head, rows)
     rates = [source.arrivals.rate_per_s for source in deployment.sources if isinstance(source.arrivals, Constant)]
     say(f"  {len(rates)} sources gave {sum(rates):,.0f} records/s together. A result's latency begins with the record")
