@@ -31,7 +31,7 @@ def run_with_moves(
                 return
         span_s = records / rate_per_s
         for moment in sorted(rng.uniform(0, span_s) for _ in range(moves)):
-            while run._flowed_s() < moment and run.phase == "running":
+            while run.flowed_s() < moment and run.phase == "running":
                 time.sleep(0.02)
             if run.phase != "running":
                 return

@@ -1,8 +1,8 @@
 """What does a move change? Two sets of fragments, and the order in which the one becomes the other.
 
-Fragments that are equal in both stay untouched. Of the others the old ones end, upstream first; a channel that
-becomes internal is drained by its old reader before that ends. Operators that read a source directly and leave its
-site take a relay of their own with them, which goes on where they stopped reading.
+Fragments that are equal in both stay untouched. Of the others the old ones end, upstream first; a channel whose
+reader will get the records inside a fragment is drained by its old reader before that ends. Operators that read a
+source directly and leave its site take a relay of their own with them, which goes on where they stopped reading.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from weft.model import Deployment, Placement
 from weft.plan.fragments import Fragment, Relays, cut, relays_of
+from weft.plan.graph import stream_of
 from weft.plan.paths import Paths
 from weft.plan.rates import ideal_rates
 from weft.plan.times import Passes, Stateful
@@ -71,12 +72,25 @@ def recut(
     after = cut(deployment, placement, stateful, passes, _relays(deployment, before, placement))
     ending = [fragment for fragment in before if fragment not in after]
     starting = tuple(fragment for fragment in after if fragment not in before)
-    written_after = {stream for fragment in after for stream in fragment.outputs}
-    ends = tuple(
-        (fragment, tuple(stream for stream in fragment.channels if stream not in written_after))
-        for fragment in upstream_first(tuple(ending))
-    )
+    ends = tuple((fragment, _drains(deployment, fragment, after)) for fragment in upstream_first(tuple(ending)))
     return Recut(ends, starting, after)
+
+
+def _drains(deployment: Deployment, old: Fragment, after: tuple[Fragment, ...]) -> tuple[str, ...]:
+    """The channels whose reader will get its records inside a fragment: what lies in them must be worked off first."""
+    if not old.operators:
+        goes_on = any(fragment.sinks == old.sinks and fragment.channels == old.channels for fragment in after)
+        return () if goes_on or not old.channels else old.channels
+    assert old.query is not None
+    query = deployment.query(old.query)
+    drains: dict[str, None] = {}
+    for name in old.operators:
+        new = next(one for one in after if one.query == old.query and name in one.operators)
+        for upstream in query.operator(name).from_:
+            stream = stream_of(query, upstream)
+            if stream in old.channels and stream != upstream and stream not in new.channels:
+                drains[stream] = None
+    return tuple(drains)
 
 
 def _relays(deployment: Deployment, before: tuple[Fragment, ...], placement: Placement) -> Relays:

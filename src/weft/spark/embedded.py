@@ -24,7 +24,7 @@ from weft.spark.batch import count_of, read_offsets
 from weft.spark.checkpoint import last_planned
 from weft.spark.engine import SparkEngine
 from weft.spark.folders import Folders, spark_name
-from weft.spark.fragments import Commit
+from weft.spark.outputs import Commit
 from weft.spark.session import start_session
 from weft.spark.sinks import clear
 from weft.spark.sources import read_flows, write_flows

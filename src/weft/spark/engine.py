@@ -13,8 +13,10 @@ from weft.plan.fragments import Fragment
 from weft.plan.graph import sink_name
 from weft.plan.times import Times
 from weft.spark import sources
-from weft.spark.fragments import Commit, FragmentRun, merged_time
+from weft.spark.fragments import FragmentRun
 from weft.spark.log import fence
+from weft.spark.meaning import merged_time
+from weft.spark.outputs import Commit
 from weft.spark.progress import CpuTime
 from weft.spark.recut import Ended, carry_over, goes_on
 from weft.spark.sinks import aside_of

@@ -8,28 +8,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from weft.model import Sink
 from weft.plan.fragments import Fragment
-from weft.plan.graph import sink_name
 from weft.plan.times import Times
 from weft.spark import batch as batches
 from weft.spark import operators, sources
-from weft.spark.arrivals import Flow
 from weft.spark.batch import Arrival, Offsets
 from weft.spark.checkpoint import last_committed, last_planned, wait_for_commit
-from weft.spark.footers import Written, look_at
-from weft.spark.log import END_TIME_US, LogWriter, Manifest, write_atomically
-from weft.spark.rate import Clock
-from weft.spark.sinks import SinkWriter
-from weft.spark.updates import write_changes
+from weft.spark.footers import Written
+from weft.spark.log import write_atomically
+from weft.spark.meaning import Births, Meaning
+from weft.spark.outputs import Commit, Output, Told, open_outputs
 from weft.spark.wiring import Entry, Plans, Wiring, tick
-from weft.spec import changes_count, keys_of
+from weft.spec import changes_count
 
 
 class Closed(RuntimeError):
@@ -37,23 +32,13 @@ class Closed(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """A segment or sink batch that a fragment has committed, for whoever measures."""
+class Brought:
+    """What a batch brings to every output."""
 
-    fragment: str
-    stream: str
-    is_sink: bool
-    manifest: Manifest
-
-
-@dataclass(slots=True)
-class Output:
-    """One place a fragment writes to: the operator whose records it takes, and the writer."""
-
-    operator: str | None
-    stream: str
-    writer: LogWriter
-    sink: Sink | None = None
+    offsets: Offsets
+    arrivals: dict[str, Arrival]
+    births: Births
+    ended: bool
 
 
 class FragmentRun:
@@ -85,39 +70,13 @@ class FragmentRun:
         self.counts: dict[str, int] = {}
         self._sources_done = False
         self._left_open = False
-        self._flows: dict[str, Flow] = {}
         self._turn = threading.Lock()
-        self.outputs = self._outputs()
+        self.outputs = open_outputs(plans, fragment, epoch, self.writer)
+        self.meaning = Meaning(plans, times, fragment, self.updates)
         self.entries: list[Entry] = []
         self.has_ticks = False
         self.query: StreamingQuery | None = None
-        self._was_born: tuple[float, float] | None = None
         self._previous: tuple[int, Offsets] | None = None
-
-    def _outputs(self) -> list[Output]:
-        fragment, plans = self.fragment, self.plans
-        outputs = []
-        writer: LogWriter
-        for stream in fragment.outputs:
-            operator = stream.rpartition(".")[2] if fragment.trunk else None
-            writer = LogWriter(plans.folders.stream(stream), self.epoch, self.writer)
-            outputs.append(Output(operator, stream, writer))
-        if fragment.query is not None:
-            query = plans.deployment.query(fragment.query)
-            for sink in query.sinks:
-                name = sink_name(query, sink)
-                if name in fragment.sinks:
-                    operator = sink.from_ if fragment.trunk else None
-                    writer = _sink_writer(plans, sink, name, self.epoch, self.writer)
-                    outputs.append(Output(operator, name, writer, sink))
-        return outputs
-
-    @property
-    def closes_windows(self) -> bool:
-        """Whether results wait for the watermark, as those of an aggregate in append mode do."""
-        if self.fragment.stateful is None or self.fragment.query is None or self.updates:
-            return False
-        return bool(keys_of(self.plans.deployment.query(self.fragment.query).operator(self.fragment.stateful)))
 
     @property
     def updates(self) -> bool:
@@ -126,7 +85,7 @@ class FragmentRun:
 
     def wire(self, tick: int) -> tuple[Wiring, DataFrame]:
         """The streaming plan, ready to start."""
-        wiring = Wiring(self.session, self.plans, self.fragment, tick, merged_time(self.fragment, self.times))
+        wiring = Wiring(self.session, self.plans, self.fragment, tick, self.meaning.merged)
         return wiring, wiring.trunk()
 
     def start(self) -> None:
@@ -274,10 +233,8 @@ class FragmentRun:
         last = output.writer.last
         if last is not None and last.end:
             return
-        self._commit(output, last.batch if last else -1, Written(), None, self._ended_times(output), True, {}, None)
-
-    def _ended_times(self, output: Output) -> dict[str, int]:
-        return dict.fromkeys(self.times.columns(output.stream), END_TIME_US)
+        told = Told(None, self.meaning.ended_times(output), True, {})
+        self._commit(output, last.batch if last else -1, Written(), told)
 
     def _write(self, frame: DataFrame, batch: int) -> None:
         """Spark's call for every batch: one segment for each output that does not have it yet."""
@@ -290,16 +247,16 @@ class FragmentRun:
         offsets = batches.read_offsets(self.checkpoint, batch)
         assert offsets is not None, f"batch {batch} runs without offsets"
         before = self._offsets_before(batch)
-        arrivals = {entry.name: self._arrival(entry, before, offsets) for entry in self.entries}
+        arrivals = {entry.name: self.meaning.arrival(entry, before, offsets) for entry in self.entries}
+        births = self.meaning.births(arrivals, before, offsets)
         ended = self._has_ended(arrivals, offsets)
-        births = self._births(arrivals, offsets, before)
         waiting = [output for output in self.outputs if not output.writer.written(batch)]
         shared = len(waiting) > 1
         if shared:
             frame.persist()
         try:
             for output in waiting:
-                self._write_one(output, frame, batch, births, arrivals, offsets, ended)
+                self._write_one(output, frame, batch, Brought(offsets, arrivals, births, ended))
         finally:
             if shared:
                 frame.unpersist()
@@ -310,6 +267,18 @@ class FragmentRun:
             self.counts[entry.name] = arrivals[entry.name].segment
         if ended:
             self.ended.set()
+
+    def _has_ended(self, arrivals: dict[str, Arrival], offsets: Offsets) -> bool:
+        if not self.meaning.windows_closed(self.entries, offsets):
+            return False
+        return all(self._entry_ended(entry, arrivals[entry.name]) for entry in self.entries)
+
+    def _entry_ended(self, entry: Entry, arrival: Arrival) -> bool:
+        if entry.is_channel:
+            return arrival.end
+        if not self.has_ticks:
+            return self._sources_done
+        return (self.plans.folders.ticks(self.fragment.id) / "end.json").exists()
 
     def _explain(self) -> None:
         """Leave the plan that Spark runs where `weft explain` finds it."""
@@ -322,57 +291,23 @@ class FragmentRun:
             return self._previous[1]
         return batches.read_offsets(self.checkpoint, batch - 1)
 
-    def _write_one(
-        self,
-        output: Output,
-        frame: DataFrame,
-        batch: int,
-        births: tuple[float, float] | None,
-        arrivals: dict[str, Arrival],
-        offsets: Offsets,
-        ended: bool,
-    ) -> None:
-        records = self._branch(frame, output.operator)
-        measured = [c for c in self.times.columns(output.stream) if self._is_measured(output, c)]
-        written = _write_files(records, output, measured)
-        times = self._times(output, arrivals, offsets, written, ended)
+    def _write_one(self, output: Output, frame: DataFrame, batch: int, brought: Brought) -> None:
+        written = output.write(self._branch(frame, output.operator), self.meaning.measured(output))
+        if brought.ended:
+            times = self.meaning.ended_times(output)
+        else:
+            times = self.meaning.times_us(output, brought.arrivals, brought.offsets, written)
         last = output.writer.last
-        news = last is None or times != last.times_us or ended != last.end
-        if written.rows or (news and output.sink is None and (times or ended)):
-            inputs = {entry.stream: arrivals[entry.name].segment for entry in self.entries}
-            self._commit(output, batch, written, births, times, ended, inputs, offsets.watermark_ms)
+        news = last is None or times != last.times_us or brought.ended != last.end
+        if written.rows or (news and output.sink is None and (times or brought.ended)):
+            inputs = {entry.stream: brought.arrivals[entry.name].segment for entry in self.entries}
+            told = Told(brought.births, times, brought.ended, inputs, brought.offsets.watermark_ms)
+            self._commit(output, batch, written, told)
         elif written.folder is not None:
             shutil.rmtree(written.folder, ignore_errors=True)
 
-    def _commit(
-        self,
-        output: Output,
-        batch: int,
-        written: Written,
-        births: tuple[float, float] | None,
-        times: dict[str, int],
-        ended: bool,
-        inputs: dict[str, int],
-        watermark_ms: int | None,
-    ) -> None:
-        last = output.writer.last
-        manifest = Manifest(
-            segment=output.writer.segment,
-            epoch=self.epoch,
-            writer=self.writer,
-            batch=batch,
-            rows=written.rows,
-            bytes=written.bytes,
-            rows_total=(last.rows_total if last else 0) + written.rows,
-            files=written.files,
-            birth_ms=births if written.rows else None,
-            times_us=times,
-            watermark_ms=watermark_ms,
-            inputs=inputs,
-            end=ended,
-            committed_ms=time.time() * 1000,
-        )
-        output.writer.commit(manifest)
+    def _commit(self, output: Output, batch: int, written: Written, told: Told) -> None:
+        manifest = output.commit(batch, written, told)
         self.told(Commit(self.fragment.id, output.stream, output.sink is not None, manifest))
 
     def _branch(self, frame: DataFrame, name: str | None) -> DataFrame:
@@ -383,122 +318,6 @@ class FragmentRun:
         operator = self.plans.deployment.query(self.fragment.query).operator(name)
         upstream = operator.from_[0]
         return operators.apply(operator, {upstream: self._branch(frame, upstream)}, self.plans.deployment.folder)
-
-    def _is_measured(self, output: Output, column: str) -> bool:
-        origin = self.times.origin(output.stream, column)
-        alone = len(self.fragment.inputs) == 1 == len(self.fragment.sources)
-        return origin == "measured" or (origin == "passed" and alone)
-
-    def _times(
-        self, output: Output, arrivals: dict[str, Arrival], offsets: Offsets, written: Written, ended: bool
-    ) -> dict[str, int]:
-        """How far the output's event times have come with this batch."""
-        if ended:
-            return self._ended_times(output)
-        last = output.writer.last.times_us if output.writer.last else {}
-        times: dict[str, int] = {}
-        merged = merged_time(self.fragment, self.times)
-        for column in self.times.columns(output.stream):
-            if self.times.origin(output.stream, column) == "watermark" or column == merged:
-                reached: int | None = offsets.watermark_ms * 1000 if offsets.watermark_ms else None
-            elif self._is_measured(output, column):
-                reached = written.times_us.get(column)
-            else:
-                brought = [arrival.times_us.get(column) for arrival in arrivals.values()]
-                known = [moment for moment in brought if moment is not None]
-                reached = min(known) if len(known) == len(brought) else None
-            best = max((moment for moment in (reached, last.get(column)) if moment is not None), default=None)
-            if best is not None:
-                times[column] = best
-        return times
-
-    def _arrival(self, entry: Entry, before: Offsets | None, offsets: Offsets) -> Arrival:
-        if entry.is_channel:
-            start = batches.segment_of(before, entry.name)
-            end = batches.segment_of(offsets, entry.name)
-            return batches.from_channel(self.plans.folders.stream(entry.stream), start, end)
-        source = self.plans.deployment.source(entry.stream)
-        if source.arrivals is not None and source.format in ("rate", "replay"):
-            start, end = batches.count_of(before, entry.name), batches.count_of(offsets, entry.name)
-            return Arrival(self._born(entry.stream, start, end), {}, False, end)
-        return Arrival((offsets.clock_ms, offsets.clock_ms), {}, False)
-
-    def _born(self, name: str, start: int, end: int) -> tuple[float, float] | None:
-        if end <= start:
-            return None
-        flows = sources.read_flows(self.plans.folders.flows)
-        if name not in self._flows:
-            source = self.plans.deployment.source(name)
-            assert source.arrivals is not None
-            factors = [tuple(pair) for pair in flows["factors"].get(name, [])]
-            self._flows[name] = Flow(source.arrivals, sources.seed_of(source), factors)
-        flow, clock = self._flows[name], Clock([tuple(pair) for pair in flows["starts"]])
-        first = clock.clock_us(flow.births(start, start + 1))[0] / 1000
-        last = clock.clock_us(flow.births(end - 1, end))[0] / 1000
-        return float(first), float(last)
-
-    def _has_ended(self, arrivals: dict[str, Arrival], offsets: Offsets) -> bool:
-        watched = [entry for entry in self.entries if entry.column is not None]
-        if watched and self.fragment.stateful and not self.updates:
-            # Append mode sends the last windows only when the end has moved the watermark past all of them.
-            delay_ms = max(entry.delay_ms for entry in watched)
-            if offsets.watermark_ms < END_TIME_US // 1000 - delay_ms:
-                return False
-        return all(self._entry_ended(entry, arrivals[entry.name]) for entry in self.entries)
-
-    def _entry_ended(self, entry: Entry, arrival: Arrival) -> bool:
-        if entry.is_channel:
-            return arrival.end
-        if not self.has_ticks:
-            return self._sources_done
-        return (self.plans.folders.ticks(self.fragment.id) / "end.json").exists()
-
-    def _births(
-        self, arrivals: dict[str, Arrival], offsets: Offsets, before: Offsets | None
-    ) -> tuple[float, float] | None:
-        """Whose birth counts for a result: this batch's records, or for a window those that moved the watermark."""
-        now = batches.least([arrival.birth_ms for arrival in arrivals.values()])
-        if not self.closes_windows:
-            return now
-        earlier, self._was_born = self._was_born, now or self._was_born
-        moved = before is not None and offsets.watermark_ms > before.watermark_ms
-        return (earlier or now) if moved else (now or earlier)
-
-
-def merged_time(fragment: Fragment, times: Times) -> str | None:
-    """The event time that a stateless fragment must take as the least of several inputs, sources among them.
-
-    Spark's own watermark, with no delay, is that least, one batch behind.
-    """
-    if fragment.stateful or not fragment.sources or len(fragment.inputs) < 2:
-        return None
-    passed = [
-        column
-        for stream in fragment.outputs
-        for column in times.columns(stream)
-        if times.origin(stream, column) == "passed"
-    ]
-    return passed[0] if passed else None
-
-
-def _sink_writer(plans: Plans, sink: Sink, name: str, epoch: int, writer: str) -> LogWriter:
-    if sink.path is None:
-        path = plans.folders.state / "console" / name
-    else:
-        path = Path(sources.path_of(plans.deployment, sink.path))
-    return SinkWriter(path, sink, epoch, writer)
-
-
-def _write_files(records: DataFrame, output: Output, measured: list[str]) -> Written:
-    """Write a batch aside and see what is in it."""
-    folder = output.writer.folder()
-    if folder.exists():
-        shutil.rmtree(folder)
-    format_ = "parquet" if output.sink is None else output.sink.format
-    options = {} if output.sink is None else output.sink.options
-    if isinstance(output.writer, SinkWriter) and output.sink is not None and output.sink.mode == "update":
-        records = write_changes(records, output.writer.path, output.writer.segment)
-    return look_at(records, folder, format_, options, measured)
 
 
 PERMANENT = (

@@ -38,8 +38,8 @@ from weft.protocol.moving import (
     least_epoch,
 )
 from weft.spark.engine import SparkEngine
-from weft.spark.fragments import Commit
 from weft.spark.operators import BadOperator
+from weft.spark.outputs import Commit
 
 JOURNAL = "plan.json"
 DRAIN_LOOK_S = 0.05

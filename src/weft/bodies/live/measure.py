@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.model import Deployment, Query
 from weft.plan.graph import sink_name, source_names
-from weft.spark.fragments import Commit
+from weft.spark.outputs import Commit
 
 RECENT_S = 10.0
 LATENCIES_MAX = 4096

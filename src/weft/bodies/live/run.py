@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -16,8 +15,10 @@ from weft.bodies.live.measure import Meter
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import CannotRun, State, differences, identity
+from weft.bodies.live.steering import Steering
+from weft.bodies.live.summary import status_of, summary_of
 from weft.bodies.live.transport import InProcess
-from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
+from weft.model import Deployment, PartitionAt, Placement
 from weft.plan import PLANNERS, NoPlacement, place
 from weft.plan.fragments import Fragment, cut
 from weft.plan.paths import Path as Way
@@ -28,14 +29,13 @@ from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import Desk, InForce, Leave
 from weft.spark import embedded
 from weft.spark.folders import Folders
-from weft.spark.fragments import Commit
+from weft.spark.outputs import Commit
 from weft.spec import passes_through
 
 CONDUCTOR = "conductor"
 STATUS_EVERY_S = 0.5
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
-PAUSE_KNOWN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,8 @@ class Run:
         self._desk: Carrier | None = None
         self._epochs: dict[str, dict[str, int]] = {}
         self._memory = threading.Lock()
-        self._crashed: set[str] = set()
-        self._requests: dict[str, Move] = {}
-        self._to_come = sorted(deployment.scenario, key=lambda happening: happening.at_s)
+        self.crashed: set[str] = set()
+        self._steering = Steering(self)
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
@@ -103,6 +102,10 @@ class Run:
             if story is not None:
                 story.close()
             self.state.unlock()
+
+    def status(self) -> dict[str, Any]:
+        """How it is doing right now."""
+        return status_of(self)
 
     def stop(self) -> None:
         """Ask for an orderly end."""
@@ -164,7 +167,7 @@ class Run:
 
         engine = self.spark.engine(fragments, times, way, self._committed, self.options.until_done)
         self.changes = Changes(self.deployment, self.state, engine, (stateful, passes_through))
-        self.changes.clock_s = self._flowed_s
+        self.changes.clock_s = self.flowed_s
         self.changes.begin(self.placement, fragments)
         self.progress = Progress(self.meter, engine)
         self._epochs = self.state.read("epochs.json") or {}
@@ -214,7 +217,8 @@ class Run:
         if self.changes is not None:
             self.changes.committed(commit)
 
-    def _flowed_s(self) -> float:
+    def flowed_s(self) -> float:
+        """Seconds since sources began to flow."""
         return time.monotonic() - self.flowing_s if self.flowing_s else 0.0
 
     @property
@@ -229,30 +233,16 @@ class Run:
 
     def crash(self, site: str) -> None:
         """Lose a site: its agent and all it runs, at once."""
-        self._crashed.add(site)
+        self.crashed.add(site)
         self.sites.pop(site).crash()
 
     def restart(self, site: str) -> None:
         """A lost site comes back, knowing only the epochs it was to remember."""
         self._start_site(site)
-        self._crashed.discard(site)
+        self.crashed.discard(site)
         for fragment in self.fragments:
             if fragment.site == site:
                 self._tell(Want(fragment.id, site))
-
-    def _happen(self) -> None:
-        """Whatever the scenario has in store by now."""
-        flowed_s = self._flowed_s()
-        while self._to_come and self._to_come[0].at_s <= flowed_s:
-            happening = self._to_come.pop(0)
-            match happening:
-                case MoveAt(move=move, to=to):
-                    query, _, operator = move.partition(".")
-                    self.move(query, operator, to, "scenario")
-                case CrashAt(crash=site) if site not in self._crashed:
-                    self.crash(site)
-                case RestartAt(restart=site) if site in self._crashed:
-                    self.restart(site)
 
     def _factors(self) -> dict[str, list[tuple[float, float]]]:
         factors: dict[str, list[tuple[float, float]]] = {}
@@ -275,7 +265,7 @@ class Run:
                 self.down[fragment] = reason
             case GaveUp(fragment=fragment, reason=reason):
                 home = next((one.site for one in self.fragments if one.id == fragment), None)
-                if home in self._crashed:
+                if home in self.crashed:
                     self.down[fragment] = reason
                 elif self.phase not in ("stopping", "stopped"):
                     self._failure = f"{fragment}: {reason}"
@@ -301,30 +291,11 @@ class Run:
                 self._check_carriers()
                 self.state.write("status.json", self.status())
                 self.spark.beat()
-                self._answer_requests()
+                self._steering.answer()
                 if (self.state.path / "stop").exists():
                     break
-            self._happen()
+            self._steering.happen()
             watch(self)
-
-    def _answer_requests(self) -> None:
-        """What other terminals ask for: a file each, answered beside it."""
-        for path in sorted((self.state.path / "requests").glob("*.json")):
-            if path.name.endswith(".answer.json"):
-                continue
-            asked = read_json(path)
-            key = path.name.removesuffix(".json")
-            if key not in self._requests:
-                self._requests[key] = self.move(asked["query"], asked["operator"], asked["to"], "asked for")
-            move = self._requests[key]
-            if move.state != "asked" and (move.state == "refused" or move.pause_ms is not None or self._quiet(move)):
-                answer = {**move.as_json(), "state": move.state, "why": move.why}
-                self.state.write(f"requests/{key}.answer.json", answer)
-                path.unlink(missing_ok=True)
-
-    def _quiet(self, move: Move) -> bool:
-        """A pause is known with the next commit; where none comes, the answer does not wait for it."""
-        return self._flowed_s() > move.at_s + PAUSE_KNOWN_S
 
     def _end(self, watch: Callable[[Run], None]) -> dict[str, Any]:
         assert self.progress is not None
@@ -347,7 +318,7 @@ class Run:
         if done:
             self.spark.settle_updates(self.fragments)
         self.phase = "stopped"
-        summary = self.summary()
+        summary = summary_of(self)
         self.state.write("status.json", self.status())
         if done:
             self.state.write(
@@ -365,51 +336,6 @@ class Run:
         if self.spark is not None:
             self.spark.close()
 
-    def status(self) -> dict[str, Any]:
-        """What `weft status` shows: the summary so far, and how each fragment is doing."""
-        return {
-            "phase": self.phase,
-            "at": time.time(),
-            **self.summary(),
-            "rates_per_s": {
-                query.name: round(sum(self.meter.rate_per_s(name) for name in self._sinks(query.name)), 1)
-                for query in self.deployment.queries
-            },
-            "backlog": {query.name: self._backlog(query.name) for query in self.deployment.queries},
-            "down": self.down,
-        }
-
-    def _sinks(self, query: str) -> list[str]:
-        return [sink for fragment in self.fragments if fragment.query == query for sink in fragment.sinks]
-
-    def _backlog(self, query: str) -> int:
-        return 0 if self.progress is None else self.progress.backlog_of_query(query)
-
-    def summary(self) -> dict[str, Any]:
-        """The contract's JSON: as the twin's, measured, plus fragments."""
-        fragments = {
-            fragment.id: {
-                "site": fragment.site,
-                "query": fragment.query,
-                "operators": list(fragment.operators),
-                "stateful": fragment.stateful,
-                "reads": list(fragment.inputs),
-                "writes": [*fragment.outputs, *(f"sink {name}" for name in fragment.sinks)],
-                **(self.progress.fragment(fragment.id) if self.progress else {}),
-            }
-            for fragment in self.fragments
-        }
-        return {
-            "queries": {query.name: self.meter.query(query) for query in self.deployment.queries},
-            "sites": self.progress.sites(self.deployment, self.flowing_s) if self.progress else {},
-            "moves": [move.as_json() for move in self.changes.moves.values()] if self.changes else [],
-            "events": self.meter.commits,
-            "wall_s": round(time.monotonic() - self.started_s, 3),
-            "warnings": self.warnings,
-            "placement": (self.changes.placement if self.changes else self.placement).as_json(),
-            "fragments": fragments,
-        }
-
 
 def _line_writer(file: Any) -> Callable[[str], None]:
     lock = threading.Lock()
@@ -420,11 +346,3 @@ def _line_writer(file: Any) -> Callable[[str], None]:
                 file.write(line + "\n")
 
     return write
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file, None where it is absent."""
-    try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        return None

@@ -1,0 +1,55 @@
+"""Who steers a run? Its scenario, and other terminals: a file for each request, answered beside it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from weft.bodies.live.changes import Move
+from weft.model import CrashAt, MoveAt, RestartAt
+
+if TYPE_CHECKING:
+    from weft.bodies.live.run import Run
+
+PAUSE_KNOWN_S = 10.0
+ANSWER = ".answer.json"
+
+
+class Steering:
+    """Lets happen what is in store, and answers what is asked."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._to_come = sorted(run.deployment.scenario, key=lambda happening: happening.at_s)
+        self._requests: dict[str, Move] = {}
+
+    def happen(self) -> None:
+        """Whatever the scenario has in store by now; rates follow it by themselves."""
+        while self._to_come and self._to_come[0].at_s <= self.run.flowed_s():
+            match self._to_come.pop(0):
+                case MoveAt(move=move, to=to):
+                    query, _, operator = move.partition(".")
+                    self.run.move(query, operator, to, "scenario")
+                case CrashAt(crash=site) if site not in self.run.crashed:
+                    self.run.crash(site)
+                case RestartAt(restart=site) if site in self.run.crashed:
+                    self.run.restart(site)
+
+    def answer(self) -> None:
+        """Take up requests, and answer those whose end is known."""
+        for path in sorted((self.run.state.path / "requests").glob("*.json")):
+            if path.name.endswith(ANSWER):
+                continue
+            key = path.name.removesuffix(".json")
+            if key not in self._requests:
+                asked = json.loads(path.read_text())
+                self._requests[key] = self.run.move(asked["query"], asked["operator"], asked["to"])
+            move = self._requests[key]
+            if move.state == "refused" or (move.state == "done" and self._pause_known(move)):
+                answer = {**move.as_json(), "state": move.state, "why": move.why}
+                self.run.state.write(f"requests/{key}{ANSWER}", answer)
+                path.unlink(missing_ok=True)
+
+    def _pause_known(self, move: Move) -> bool:
+        """A pause is known with the next commit; where none comes, the answer does not wait for it."""
+        return move.pause_ms is not None or self.run.flowed_s() > move.at_s + PAUSE_KNOWN_S

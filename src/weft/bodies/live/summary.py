@@ -1,0 +1,54 @@
+"""What came out, and how is it going? The contract's JSON of a run."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from weft.plan.graph import sink_name
+
+if TYPE_CHECKING:
+    from weft.bodies.live.run import Run
+
+
+def status_of(run: Run) -> dict[str, Any]:
+    """What `weft status` shows: the summary so far, and how each query is doing right now."""
+    queries = run.deployment.queries
+    return {
+        "phase": run.phase,
+        "at": time.time(),
+        **summary_of(run),
+        "rates_per_s": {
+            query.name: round(sum(run.meter.rate_per_s(sink_name(query, sink)) for sink in query.sinks), 1)
+            for query in queries
+        },
+        "backlog": {query.name: run.progress.backlog_of_query(query.name) if run.progress else 0 for query in queries},
+        "down": dict(run.down),
+    }
+
+
+def summary_of(run: Run) -> dict[str, Any]:
+    """As the twin's, measured, plus fragments."""
+    progress, changes = run.progress, run.changes
+    fragments = {
+        fragment.id: {
+            "site": fragment.site,
+            "query": fragment.query,
+            "operators": list(fragment.operators),
+            "stateful": fragment.stateful,
+            "reads": list(fragment.inputs),
+            "writes": [*fragment.outputs, *(f"sink {name}" for name in fragment.sinks)],
+            **(progress.fragment(fragment.id) if progress else {}),
+        }
+        for fragment in run.fragments
+    }
+    return {
+        "queries": {query.name: run.meter.query(query) for query in run.deployment.queries},
+        "sites": progress.sites(run.deployment, run.flowing_s) if progress else {},
+        "moves": [move.as_json() for move in changes.moves.values()] if changes else [],
+        "events": run.meter.commits,
+        "wall_s": round(time.monotonic() - run.started_s, 3),
+        "warnings": run.warnings,
+        "placement": (changes.placement if changes else run.placement).as_json(),
+        "fragments": fragments,
+    }
