@@ -41,8 +41,9 @@ def chains(sites_n: int, chains_n: int, seed: int = 7) -> tuple[Deployment, Plac
             name = f"o{k}"
             cost = Cost("constant", (rng.uniform(1, 5),))
             reads = operators[-1].name if operators else source.name
+            passes = rng.uniform(0.8, 1)
             operators.append(
-                Operator(name, (reads,), sql="SELECT 1", cost_ms=cost, selectivity=rng.uniform(0.8, 1), queue=Queue(100))
+                Operator(name, (reads,), sql="SELECT 1", cost_ms=cost, selectivity=passes, queue=Queue(100))
             )
             homes[f"q{chain}", name] = (rng.choice(sites).name,)
         sources.append(source)
@@ -116,10 +117,10 @@ def simpy_run(plain: Plain, seconds: float, seed: int) -> tuple[int, float]:
 
 
 @njit(cache=True)
-def bare_run(
+def bare_run(  # noqa: PLR0912, PLR0915
     delay: Any, start: Any, home: Any, cost: Any, selectivity: Any, keys: Any, until: int, slots: int, width: int
 ) -> Any:
-    """The least a loop must do: one event per visit (FCFS gives the end at arrival), a wheel, chance, one latency sum."""
+    """The least a loop must do: one event per visit (FCFS gives the end at arrival), a wheel, chance, a sum."""
     chains_n, length = home.shape
     size = 1 << 16
     when = np.empty(size, np.int64)

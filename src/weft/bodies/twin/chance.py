@@ -10,7 +10,8 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from weft.bodies.twin.memory import compiled, inlined
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -27,7 +28,9 @@ def key_of(seed: int, *names: str) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
-@njit(cache=True, forceinline=True)
+
+
+@inlined
 def uniform(key: np.uint64, n: int) -> float:
     """The n-th draw from [0, 1) (splitmix64, 53 bits)."""
     z = key + np.uint64(n) * GOLDEN
@@ -37,7 +40,7 @@ def uniform(key: np.uint64, n: int) -> float:
     return np.float64(np.int64(z >> SHIFT_11)) * UNIT
 
 
-@njit(cache=True)
+@compiled
 def log(x: float) -> float:
     """The natural logarithm of a number in (0, 1], to a few units in the last place."""
     e = 0
@@ -62,13 +65,13 @@ def log(x: float) -> float:
     return 2.0 * s * p + e * LN2
 
 
-@njit(cache=True)
-def exponential(key: np.uint64, n: int) -> float:
+@compiled
+def exponential(key: np.uint64, n: int) -> Any:
     """The n-th draw from the exponential distribution of mean 1."""
     return -log(1.0 - uniform(key, n))
 
 
-@njit(cache=True)
+@compiled
 def normal(key: np.uint64, n: int) -> Any:
     """The n-th draw from the standard normal distribution, by inversion (Wichura 1988, AS 241, PPND7)."""
     p = uniform(key, n)

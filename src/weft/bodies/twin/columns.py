@@ -44,8 +44,8 @@ RING_0, RING_1, RING_SIZE, WINDOW = range(24, 28)
 OPERATOR_SIZE = 32
 FILTER, JOIN_RECORDS, JOIN_SECONDS, WINDOW_RECORDS, WINDOW_SECONDS = range(5)
 CONSTANT, UNIFORM, EXPONENTIAL, NORMAL, EMPIRICAL = range(5)
-BYTES, COST_A, COST_B, SELECTIVITY, LENGTH = range(5)  # in x, from FLOATS on
-FLOATS_SIZE = 5
+BYTES, COST_A, COST_B, SELECTIVITY, LENGTH, RATE_MAX_0, RATE_MAX_1 = range(7)  # in x, from FLOATS on
+FLOATS_SIZE = 7
 
 # A source.
 STEP, STEP_LAST, STEP_RATE, BORN, BACKLOG, BACKLOG_END, RANDOM, KEY_GAP, EVENT = range(7, 16)
@@ -66,8 +66,10 @@ WINDOW_HEAD = 4
 
 # The order of events at one nanosecond: services end, records enter links, records arrive.
 END, HOP, ARRIVE = range(3)
-KIND_SHIFT, RANK_SHIFT = 60, 38
-NUMBER_MASK = (1 << RANK_SHIFT) - 1
+# Then: the rank of the stream (20 bits), the number of the record (31), the destination site (10).
+KIND_SHIFT, RANK_SHIFT, NUMBER_SHIFT = 61, 41, 10
+NUMBER_MASK = (1 << RANK_SHIFT) - (1 << NUMBER_SHIFT)
+DEST_MASK = (1 << NUMBER_SHIFT) - 1
 
 JOIN_RATE_RECORDS = 32
 TODO_SIZE = 1 << 12

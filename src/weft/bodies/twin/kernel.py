@@ -1,9 +1,10 @@
 """The event loop: takes events in order and lets records be born, end their service, hop and arrive.
 
 The tie rule: of events at one nanosecond, ends of service come first, then entries into links, then arrivals; among
-equals the stream that stands first (sources, then operators upstream first), then its earlier record. When a service
+equals the stream that stands first (sources, then operators upstream first), then its earlier record, then the copy
+for the site that stands first. When a service
 ends, the next waiting record starts before the outcome is handed on, so a local hand-off queues behind it. A source's
-record is an arrival. Steering at a moment comes before all events of that moment.
+record is an arrival, also one that was held back. Steering at a moment comes before all events of that moment.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from weft.bodies.twin.chance import exponential, uniform
 from weft.bodies.twin.columns import (
@@ -60,9 +60,12 @@ from weft.bodies.twin.columns import (
     NEXT,
     NOBODY,
     NUMBER,
+    NUMBER_SHIFT,
     PARKED,
     RANDOM,
     RANK,
+    RATE_MAX_0,
+    RATE_MAX_1,
     READERS_N,
     RING_0,
     RING_1,
@@ -89,13 +92,13 @@ from weft.bodies.twin.columns import (
     WINDOW_SECONDS,
     WINDOWS_N,
 )
-from weft.bodies.twin.memory import floats, ints
+from weft.bodies.twin.memory import compiled, floats, inlined, ints
 from weft.bodies.twin.pool import give, key_for, pop, refill, schedule, take
 from weft.bodies.twin.stations import append, count_busy, start_next, stay, unpark
 from weft.bodies.twin.streams import arrive_quickly, deliver, deliver_quickly, hop
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def next_birth(m: Any, x: Any, k: int) -> int:
     """When the next record of a source is born: one unit of its process after the last, bent by the rate."""
     n = m[k + BORN]
@@ -122,18 +125,18 @@ def next_birth(m: Any, x: Any, k: int) -> int:
     return int(there + 0.5)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def plan_next(m: Any, x: Any, k: int) -> None:
     """Schedules a source's next birth."""
     at = next_birth(m, x, k)
     if at < NEVER_NS:
         r = m[k + EVENT]
         m[r + TIME] = at
-        m[r + KEY] = key_for(ARRIVE, m[k + RANK], m[k + NUMBER])
+        m[r + KEY] = key_for(ARRIVE, m[k + RANK], m[k + NUMBER] << NUMBER_SHIFT, 0)
         schedule(m, r)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def bear(m: Any, x: Any, k: int, now: int) -> None:
     """A record is born at a source; one that is held keeps it back."""
     m[EVENTS] += 1
@@ -148,7 +151,7 @@ def bear(m: Any, x: Any, k: int, now: int) -> None:
     plan_next(m, x, k)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def whole(m: Any, o: int, expected: float) -> int:
     """A number of records with this mean: the whole part, and one more by chance."""
     least = int(expected)
@@ -157,14 +160,15 @@ def whole(m: Any, o: int, expected: float) -> int:
     return int(expected + uniform(np.uint64(m[o + KEY_SELECTIVITY]), m[o + ENDED]))
 
 
-@njit(cache=True, error_model="numpy")
-def partners(m: Any, x: Any, o: int, ring: int, now: int) -> Any:
+@compiled
+def partners(m: Any, x: Any, o: int, side: int, now: int) -> Any:
     """Join: how many records of the other side are in the window, and how many results are expected.
 
     Potential §2.2.1: the output rate is the selectivity times the product of the input rates, so a record on one side
     expects selectivity x rate of the other / 2. That rate is measured over the last 32 arrivals there (all, where
-    they are fewer), or over the window where it is one of seconds.
+    they are fewer, and never above what the sources can give), or over the window where it is one of seconds.
     """
+    ring = m[o + RING_1] if side == 0 else m[o + RING_0]
     seen = m[ring]
     if seen == 0:
         return 0, 0.0
@@ -176,7 +180,8 @@ def partners(m: Any, x: Any, o: int, ring: int, now: int) -> Any:
         span = now
         if seen > JOIN_RATE_RECORDS:
             span = now - m[ring + 1 + (seen - 1 - JOIN_RATE_RECORDS) % size]
-        return min(seen, np.int64(length)), selectivity * 0.5 * counted * 1e9 / max(span, 1)
+        most = x[m[o + FLOATS] + (RATE_MAX_1 if side == 0 else RATE_MAX_0)]
+        return min(seen, np.int64(length)), selectivity * 0.5 * min(most, counted * 1e9 / max(span, 1))
     inside = 0
     while inside < min(seen, size) and now - m[ring + 1 + (seen - 1 - inside) % size] <= length:
         inside += 1
@@ -186,7 +191,7 @@ def partners(m: Any, x: Any, o: int, ring: int, now: int) -> Any:
     return inside, expected * selectivity * 0.5 * 1e9 / length
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def emit(m: Any, x: Any, o: int, s: int, birth: int, now: int) -> None:
     """A new record of an operator."""
     r = take(m)
@@ -195,7 +200,7 @@ def emit(m: Any, x: Any, o: int, s: int, birth: int, now: int) -> None:
     deliver(m, x, r, s, now, False)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def results_most(m: Any, x: Any, r: int, now: int) -> Any:
     """A bound on how many results the end of a service will give."""
     o = m[r + AT]
@@ -204,8 +209,7 @@ def results_most(m: Any, x: Any, r: int, now: int) -> Any:
     if kind == FILTER:
         return int(selectivity) + 1
     if kind in (JOIN_RECORDS, JOIN_SECONDS):
-        other = m[o + RING_1] if m[r + SIDE] == 0 else m[o + RING_0]
-        return int(partners(m, x, o, other, now)[1]) + 1
+        return int(partners(m, x, o, m[r + SIDE], now)[1]) + 1
     w = m[o + WINDOW]
     most = 1
     for k in range(m[w + WINDOWS_N]):
@@ -213,13 +217,13 @@ def results_most(m: Any, x: Any, r: int, now: int) -> Any:
     return most
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def end_join(m: Any, x: Any, o: int, s: int, r: int, now: int) -> None:
     """A record has met the window of the other side, and enters its own."""
     birth = m[r + BIRTH]
     mine = m[o + RING_0] if m[r + SIDE] == 0 else m[o + RING_1]
     other = m[o + RING_1] if m[r + SIDE] == 0 else m[o + RING_0]
-    inside, expected = partners(m, x, o, other, now)
+    inside, expected = partners(m, x, o, m[r + SIDE], now)
     results = whole(m, o, expected)
     give(m, r)
     size = m[o + RING_SIZE]
@@ -232,7 +236,7 @@ def end_join(m: Any, x: Any, o: int, s: int, r: int, now: int) -> None:
     m[mine] += 1
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def enter(m: Any, w: int, k: int, birth: int) -> None:
     """Counts a record into a window."""
     at = w + WINDOW_HEAD + 2 * (k % m[w + WINDOWS_N])
@@ -240,7 +244,7 @@ def enter(m: Any, w: int, k: int, birth: int) -> None:
     m[at + 1] = max(m[at + 1], birth)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def end_window(m: Any, x: Any, o: int, s: int, r: int, now: int) -> None:
     """A record closes the windows whose end it moves past, and enters its own."""
     birth = m[r + BIRTH]
@@ -269,7 +273,7 @@ def end_window(m: Any, x: Any, o: int, s: int, r: int, now: int) -> None:
         enter(m, w, birth // length, birth)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def end(m: Any, x: Any, r: int, now: int) -> None:
     """A service ends: the next record starts, then the outcome is handed on."""
     m[EVENTS] += 1
@@ -297,7 +301,7 @@ def end(m: Any, x: Any, r: int, now: int) -> None:
     m[o + ENDED] += 1
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def release(m: Any, x: Any, now: int) -> None:
     """Lets sources and operators go on whose last hold was taken off, first come first."""
     sources_end = m[SOURCES] + m[SOURCES_N] * SOURCE_SIZE
@@ -309,7 +313,7 @@ def release(m: Any, x: Any, now: int) -> None:
                     return
                 r = m[maker + BACKLOG]
                 m[maker + BACKLOG] = m[r + NEXT]
-                deliver(m, x, r, m[maker + HOME], now, False)
+                deliver(m, x, r, m[maker + HOME], now, True)
         elif not m[maker + HELD]:
             if m[maker + PARKED] != NOBODY:
                 unpark(m, maker)
@@ -322,7 +326,7 @@ def release(m: Any, x: Any, now: int) -> None:
     m[TODO_DONE] = 0
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def status_of(m: Any) -> int:
     """Why the loop must pause, DONE where it need not."""
     if m[LOG_N] >= m[LOG_ROOM]:
@@ -333,7 +337,7 @@ def status_of(m: Any) -> int:
     return DONE
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def loop(m: Any, x: Any, now: int, until: int) -> Any:
     """Runs every event before `until`; stops early where the log, the pool or the limit on records is full."""
     while True:
@@ -369,13 +373,13 @@ def loop(m: Any, x: Any, now: int, until: int) -> Any:
             arrive_quickly(m, x, r, now)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def advance(memory: Any, numbers: Any, now: int, until: int) -> Any:
     """Runs events from where the last call stopped (`now`) up to `until`; gives where it stopped, and why."""
     return loop(ints(memory.ctypes.data), floats(numbers.ctypes.data), now, until)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def start_sources(memory: Any, numbers: Any) -> None:
     """Schedules the first birth of every source."""
     m = ints(memory.ctypes.data)
@@ -383,7 +387,7 @@ def start_sources(memory: Any, numbers: Any) -> None:
         plan_next(m, floats(numbers.ctypes.data), m[SOURCES] + i * SOURCE_SIZE)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def settle(memory: Any, sites: Any, now: int, busy: Any) -> None:
     """Books the part of services and stays that lies before a moment, and tells how long each site was busy."""
     m = ints(memory.ctypes.data)

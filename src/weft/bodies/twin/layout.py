@@ -14,7 +14,7 @@ from weft.bodies.twin.ways import Ways
 from weft.model import Deployment, Operator, Placement, Query
 from weft.plan.graph import sink_site, stream_of, topological
 from weft.plan.intervals import interval_ms
-from weft.plan.rates import SELECTIVITY_DEFAULT, cost_ms, ideal_rates
+from weft.plan.rates import SELECTIVITY_DEFAULT, cost_ms, ideal_rates, output_rate
 
 NS_PER_MS = 1_000_000
 UNBOUNDED = 1 << 60
@@ -49,6 +49,7 @@ class Layout:
     query_of_sink: list[int]
     links: dict[tuple[str, str], int]
     gates: dict[tuple[str, str], int]
+    followers: dict[tuple[str, str], list[int]]  # sinks without a site of their own, by their operator
 
 
 def lay_out(deployment: Deployment, placement: Placement, until_ns: int, seed: int, options: Options) -> Layout:
@@ -70,19 +71,22 @@ def lay_out(deployment: Deployment, placement: Placement, until_ns: int, seed: i
     ways = Ways(deployment, list(sites))
     if options.discipline == "slack":
         left_ns = _work_left(deployment, homes, ways)
+    most = _rates_most(a, deployment, order, sources)
     for query, operator in order:
         o = operators[query.name, operator.name]
+        for column, name in zip((c.RATE_MAX_0, c.RATE_MAX_1), operator.from_, strict=False):
+            a.x[a.get(o + c.FLOATS) + column] = most[stream_of(query, name)]
         a.set(o, c.HOME, sites[homes[query.name, operator.name]])
         _operator(a, o, query, operator, seed)
         if query.promise.latency_ms is not None:
             due_ns = round(query.promise.latency_ms * NS_PER_MS) - left_ns.get((query.name, operator.name), 0)
             a.set(o, c.DUE, due_ns)
-    query_of_sink = _readers(a, deployment, order, operators, makers, sites, homes)
+    query_of_sink, followers = _readers(a, deployment, order, operators, makers, sites, homes)
     links, gates = _ways(a, ways, sites)
     blocking = any(operator.queue is not None and operator.queue.when_full == "block" for _, operator in order)
     _loop(a, deployment, sources, options, 2 if options.discipline != "fcfs" else int(blocking))
     m, x = a.built()
-    return Layout(m, x, sites, sources, operators, query_of_sink, links, gates)
+    return Layout(m, x, sites, sources, operators, query_of_sink, links, gates, followers)
 
 
 def _sites(a: Arena, deployment: Deployment, sites: dict[str, int]) -> None:
@@ -172,13 +176,14 @@ def _readers(
     makers: dict[str, int],
     sites: dict[str, int],
     homes: dict[tuple[str, str], str],
-) -> list[int]:
-    """Writes who reads each stream; gives the query of each sink."""
+) -> tuple[list[int], dict[tuple[str, str], list[int]]]:
+    """Writes who reads each stream; gives the query of each sink, and the sinks that follow operators."""
     readers: dict[str, list[int]] = {stream: [] for stream in makers}
     for query, operator in order:
         for side, name in enumerate(operator.from_):
             readers[stream_of(query, name)] += [operators[query.name, operator.name], min(side, 1)]
     query_of_sink: list[int] = []
+    followers: dict[tuple[str, str], list[int]] = {}
     for number, query in enumerate(deployment.queries):
         local = {operator.name: homes[query.name, operator.name] for operator in query.operators}
         for sink in query.sinks:
@@ -186,12 +191,14 @@ def _readers(
             a.set(row, c.HOME, sites[sink_site(deployment, query, sink, local)])
             a.set(row, c.SINK_NUMBER, len(query_of_sink))
             query_of_sink.append(number)
+            if sink.site is None and sink.from_ in local:
+                followers.setdefault((query.name, sink.from_), []).append(row)
             readers[stream_of(query, sink.from_)] += [row, -1]
     for stream, maker in makers.items():
         a.set(maker, c.READERS, a.array(readers[stream] or [0, -1]))
         a.set(maker, c.READERS_N, len(readers[stream]) // 2)
     a.scalars({c.SPARE: SPARE + max((len(one) for one in readers.values()), default=0)})
-    return query_of_sink
+    return query_of_sink, followers
 
 
 def _ways(
@@ -227,6 +234,22 @@ def _loop(a: Arena, deployment: Deployment, sources: dict[str, int], options: Op
     first = a.rows(records_n * c.RECORD_SIZE)
     a.scalars({c.RECORDS: first, c.RECORDS_N: records_n + len(sources), c.FREE: first, c.FREE_N: records_n})
     a.chain(first, records_n, c.RECORD_SIZE, c.NEXT)
+
+
+def _rates_most(
+    a: Arena, deployment: Deployment, order: list[tuple[Query, Operator]], sources: dict[str, int]
+) -> dict[str, float]:
+    """Twice the greatest rate of every stream, were all sources at theirs: no join measures more."""
+    most: dict[str, float] = {}
+    for source in deployment.sources:
+        k = sources[source.name]
+        first = a.get(k + c.STEP_RATE)
+        steps = a.get(k + c.STEP_LAST) - a.get(k + c.STEP) + 1
+        most[source.name] = 2 * NS_PER_S * max(a.x[first : first + steps])
+    for query, operator in order:
+        inputs = [most[stream_of(query, name)] for name in operator.from_]
+        most[f"{query.name}.{operator.name}"] = output_rate(operator, inputs)
+    return most
 
 
 def _record_bytes(deployment: Deployment, order: list[tuple[Query, Operator]]) -> dict[str, float]:

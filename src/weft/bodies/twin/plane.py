@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.bodies.twin import columns as c
+from weft.bodies.twin import hands
 from weft.bodies.twin.arena import aligned
 from weft.bodies.twin.kernel import advance, settle, start_sources
 from weft.bodies.twin.layout import Layout
@@ -37,7 +38,7 @@ class Plane:
                 self.measures.take(log[:, 0], log[:, 1], log[:, 2])
                 self.m[c.LOG_N] = 0
             if status == c.GROW:
-                if self.m[c.RECORDS_N] > self.m[c.RECORDS_MAX]:
+                if self.m[c.RECORDS_N] + self.m[c.NEED] > self.m[c.RECORDS_MAX]:
                     raise Overflow
                 self._grow()
             if status == c.DONE:
@@ -82,3 +83,67 @@ class Plane:
         self.measures.busy.append((at_ns, np.zeros_like(self._busy)))
         self.m[c.EVENTS] = 0
         self.measures.forget(at_ns, {name: self.get(k, c.BORN) for name, k in self.layout.sources.items()})
+
+    def work_off(self) -> None:
+        """Lets those go on whose last hold was taken off."""
+        self.advance(self.now_ns)
+
+    def hold(self, operator: tuple[str, str], clean: bool) -> int:
+        """An operator serves no more; when its record in service has ended, where that is waited for."""
+        self._spare()
+        return int(hands.hold(self.m, self.x, self.layout.operators[operator], self.now_ns, clean))
+
+    def release(self, operator: tuple[str, str]) -> None:
+        """An operator that was held serves again."""
+        hands.unhold(self.m, self.layout.operators[operator])
+        self.work_off()
+
+    def rehome(self, operator: tuple[str, str], site: str) -> None:
+        """An operator that is held goes to another site with all that waits for it, and sinks that stand beside it."""
+        self._spare()
+        there = self.layout.sites[site]
+        hands.rehome(self.m, self.layout.operators[operator], there, self.now_ns)
+        for sink in self.layout.followers.get(operator, ()):
+            self.m[sink + c.HOME] = there
+
+    def crash(self, site: str) -> None:
+        """A site serves no more, and its sources keep their records back."""
+        self._spare()
+        hands.crash(self.m, self.layout.sites[site], self.now_ns)
+        for k in self._sources_at(site):
+            self.m[k + c.HELD] += 1
+
+    def restart(self, site: str) -> None:
+        """A site that was lost serves again."""
+        hands.restart(self.m, self.x, self.layout.sites[site], self.now_ns)
+        for k in self._sources_at(site):
+            hands.unhold(self.m, k)
+        self.work_off()
+
+    def cut(self, one: str, other: str, until_ns: int) -> None:
+        """What is sent between two sites waits until a moment."""
+        for pair in ((one, other), (other, one)):
+            if pair in self.layout.gates:
+                self.m[self.layout.gates[pair] + c.CUT_UNTIL] = until_ns
+
+    def set_capacity(self, site: str, capacity: float) -> None:
+        """A site works faster or slower from now on."""
+        self._spare()
+        hands.set_speed(self.m, self.x, self.layout.sites[site], capacity, self.now_ns)
+
+    def waiting(self, operator: tuple[str, str]) -> int:
+        """How many records wait for an operator."""
+        return self.get(self.layout.operators[operator], c.WAITS)
+
+    def home(self, operator: tuple[str, str]) -> str:
+        """Where an operator runs now."""
+        at = self.get(self.layout.operators[operator], c.HOME)
+        return next(name for name, s in self.layout.sites.items() if s == at)
+
+    def _sources_at(self, site: str) -> list[int]:
+        at = self.layout.sites[site]
+        return [k for k in self.layout.sources.values() if self.get(k, c.HOME) == at]
+
+    def _spare(self) -> None:
+        if self.m[c.FREE_N] < self.m[c.SPARE]:
+            self._grow()

@@ -1,18 +1,17 @@
 """Records and their events: a free list of records, a hashed timing wheel, and a heap for the slot at hand.
 
 An event is a record with a TIME. What lies in a later slot of the wheel is an unordered list; when its slot comes,
-it enters a small binary heap ordered by (TIME, KEY). KEY is (kind, rank of the stream, number in that stream), so the
-order of events at one nanosecond does not depend on how they were scheduled.
+it enters a small binary heap ordered by (TIME, KEY). KEY is (kind, rank of the stream, number in that stream,
+destination), so the order of events at one nanosecond does not depend on how they were scheduled.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from weft.bodies.twin.columns import (
     CURSOR,
+    DEST_MASK,
     FREE,
     FREE_N,
     HEAP,
@@ -21,6 +20,7 @@ from weft.bodies.twin.columns import (
     KIND_SHIFT,
     NEXT,
     NOBODY,
+    NUMBER_MASK,
     POOL_N,
     POOL_N_MAX,
     RANK_SHIFT,
@@ -29,15 +29,16 @@ from weft.bodies.twin.columns import (
     WHEEL_MASK,
     WIDTH,
 )
+from weft.bodies.twin.memory import inlined
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
-def key_for(kind: int, rank: int, number: int) -> int:
-    """The place of an event among those at one nanosecond."""
-    return (kind << KIND_SHIFT) | (rank << RANK_SHIFT) | number
+@inlined
+def key_for(kind: int, rank: int, numbered: int, site: int) -> int:
+    """The place of an event among those at one nanosecond; `numbered` is a key that has the record's number."""
+    return (kind << KIND_SHIFT) | (rank << RANK_SHIFT) | (numbered & NUMBER_MASK) | (site & DEST_MASK)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def take(m: Any) -> Any:
     """A free record."""
     r = m[FREE]
@@ -48,7 +49,7 @@ def take(m: Any) -> Any:
     return r
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def give(m: Any, r: int) -> None:
     """A record that is done with."""
     m[r + NEXT] = m[FREE]
@@ -57,13 +58,13 @@ def give(m: Any, r: int) -> None:
     m[POOL_N] -= 1
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def before(m: Any, a: int, b: int) -> Any:
     """Whether one event comes before another."""
     return m[a + TIME] < m[b + TIME] or (m[a + TIME] == m[b + TIME] and m[a + KEY] < m[b + KEY])
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def push(m: Any, r: int) -> None:
     """Puts an event into the heap."""
     heap = m[HEAP]
@@ -78,7 +79,7 @@ def push(m: Any, r: int) -> None:
     m[heap + i] = r
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def pop(m: Any) -> Any:
     """Takes the first event out of the heap."""
     heap = m[HEAP]
@@ -101,7 +102,7 @@ def pop(m: Any) -> Any:
     return first
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def schedule(m: Any, r: int) -> None:
     """Puts an event where its TIME says."""
     slot = m[r + TIME] >> m[WIDTH]
@@ -113,7 +114,7 @@ def schedule(m: Any, r: int) -> None:
         m[at] = r
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def refill(m: Any, until: int) -> bool:
     """Turns the wheel to the next slot with an event due in it; False where none comes before `until`."""
     width, mask, wheel = m[WIDTH], m[WHEEL_MASK], m[WHEEL]

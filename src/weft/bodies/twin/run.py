@@ -10,6 +10,7 @@ from weft.bodies.twin.layout import DISCIPLINES, Options, lay_out
 from weft.bodies.twin.measures import SERIES_N, Measures
 from weft.bodies.twin.plane import Overflow, Plane
 from weft.bodies.twin.result import Result
+from weft.bodies.twin.steering import MOVE_MS_PER_RECORD, Steering
 from weft.bodies.twin.warn import before_warnings, overflow_warning
 from weft.model import Deployment, Placement
 from weft.plan import place
@@ -36,9 +37,15 @@ def run(
     discipline: str = "fcfs",
     latency: str = "emitted",
     records_max: int = 2_000_000,
+    capacities: tuple[tuple[float, str, float], ...] = (),
+    move_ms_per_record: float = MOVE_MS_PER_RECORD,
     progress: Progress | None = None,
 ) -> Result:
-    """Simulates a deployment; the same seed gives the same result, bit for bit, but for `wall_s`."""
+    """Simulates a deployment; the same seed gives the same result, bit for bit, but for `wall_s`.
+
+    `capacities` are changes `(at_s, site, capacity)`; `latency` is counted from the record that let a result be
+    emitted, or from the youngest that contributed to it.
+    """
     began = time.perf_counter()
     if not 0 < seconds <= SECONDS_MAX or not 0 <= warmup_s < seconds:
         raise CannotRun(f"seconds must lie above the warm-up and at most {SECONDS_MAX:g}, found {seconds:g}")
@@ -50,11 +57,12 @@ def run(
     until_ns = round(seconds * NS_PER_S)
     options = Options(discipline, latency == "contributing", records_max)
     plane = prepared(deployment, placement, seconds, seed, options)
+    steering = Steering(deployment, placement, plane, capacities, move_ms_per_record)
     warnings = before_warnings(deployment, placement)
     warmup_ns = round(warmup_s * NS_PER_S)
     try:
         for moment in _moments(warmup_ns, until_ns):
-            plane.advance(moment)
+            steering.run(moment)
             if moment == warmup_ns:
                 plane.forget(moment)
             else:
@@ -65,7 +73,8 @@ def run(
         warnings.append(overflow_warning(plane, records_max))
     except KeyboardInterrupt:
         warnings.append(f"interrupted at {plane.now_ns / NS_PER_S:g} s of {seconds:g} s: results so far")
-    result = gather(deployment, placement, plane, warnings)
+    warnings += steering.warnings
+    result = gather(deployment, placement, plane, warnings, tuple(steering.moves), tuple(steering.carrier.story))
     result.wall_s = round(time.perf_counter() - began, 6)
     if plot is not None:
         from weft.bodies.twin.plot import draw

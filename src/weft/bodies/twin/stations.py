@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from weft.bodies.twin.chance import exponential, normal, uniform
 from weft.bodies.twin.columns import (
@@ -63,16 +62,17 @@ from weft.bodies.twin.columns import (
     WAITING_MAX,
     WAITS,
 )
+from weft.bodies.twin.memory import compiled, inlined
 from weft.bodies.twin.pool import give, key_for, schedule
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def waits_before(m: Any, a: int, b: int) -> Any:
     """Whether one waiting record is to be served before another, where records are ranked."""
     return m[a + KEY] < m[b + KEY] or (m[a + KEY] == m[b + KEY] and m[a + SEQ] < m[b + SEQ])
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def meld(m: Any, a: int, b: int) -> int:
     """Joins two skew heaps of waiting records (children in LEFT and NEXT)."""
     if a == NOBODY:
@@ -94,7 +94,7 @@ def meld(m: Any, a: int, b: int) -> int:
         a = right
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def append(m: Any, head: int, r: int) -> None:
     """Puts a record at the end of a list; `head` is where its first and, next to it, its last record are kept."""
     m[r + NEXT] = NOBODY
@@ -105,7 +105,7 @@ def append(m: Any, head: int, r: int) -> None:
     m[head + 1] = r
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def enqueue(m: Any, s: int, r: int) -> None:
     """Puts a record into a site's queue; it is the last to come, or has a rank."""
     if not m[RANKED]:
@@ -117,7 +117,7 @@ def enqueue(m: Any, s: int, r: int) -> None:
     m[s + HEAD] = meld(m, m[s + HEAD], r)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def dequeue(m: Any, s: int) -> Any:
     """Takes the record whose turn it is out of a site's queue."""
     r = m[s + HEAD]
@@ -125,7 +125,7 @@ def dequeue(m: Any, s: int) -> Any:
     return r
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def sampled_ns(m: Any, x: Any, o: int, s: int) -> int:
     """How long the site takes for the operator's next record."""
     n = m[o + BEGUN]
@@ -148,7 +148,7 @@ def sampled_ns(m: Any, x: Any, o: int, s: int) -> int:
     return int(cost / speed + 0.5)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def stay(m: Any, s: int, now: int) -> None:
     """Counts the time that records have spent at a site since its number of records last changed."""
     there = m[s + WAITING] + (1 if m[s + SERVING] != NOBODY else 0)
@@ -156,7 +156,7 @@ def stay(m: Any, s: int, now: int) -> None:
     m[s + SINCE] = now
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def begin(m: Any, x: Any, s: int, r: int, now: int) -> None:
     """Starts the service of a record."""
     o = m[r + AT]
@@ -165,17 +165,17 @@ def begin(m: Any, x: Any, s: int, r: int, now: int) -> None:
     m[s + SERVING] = r
     m[s + STARTED] = now
     m[r + TIME] = now + service
-    m[r + KEY] = key_for(END, m[o + RANK], 0)
+    m[r + KEY] = key_for(END, m[o + RANK], 0, 0)
     schedule(m, r)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def count_busy(m: Any, s: int, now: int) -> None:
     """Books the service that ends or is broken off now."""
     m[s + BUSY] += now - m[s + STARTED]
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def start_next(m: Any, x: Any, s: int, now: int) -> None:
     """Starts the waiting record whose turn it is; records of operators that are held are parked."""
     if m[s + DOWN]:
@@ -194,7 +194,7 @@ def start_next(m: Any, x: Any, s: int, now: int) -> None:
         return
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def admit(m: Any, o: int) -> None:
     """Lets the first record that waits outside a full queue in; its maker may go on when none is left outside."""
     r = m[o + OUTSIDE]
@@ -203,7 +203,7 @@ def admit(m: Any, o: int) -> None:
     let_go(m, m[r + STREAM])
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def let_go(m: Any, maker: int) -> None:
     """Takes one hold off a source or operator; the last one off puts it on the list of those to be released."""
     m[maker + HELD] -= 1
@@ -212,7 +212,7 @@ def let_go(m: Any, maker: int) -> None:
         m[TODO_N] += 1
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def join_queue(m: Any, s: int, o: int, r: int) -> None:
     """Puts a record among those that wait."""
     m[r + SEQ] = m[ACCEPTS]
@@ -223,7 +223,7 @@ def join_queue(m: Any, s: int, o: int, r: int) -> None:
     enqueue(m, s, r)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def accept(m: Any, x: Any, o: int, side: int, r: int, now: int) -> None:
     """A record arrives at an operator."""
     s = m[o + HOME]
@@ -245,7 +245,7 @@ def accept(m: Any, x: Any, o: int, side: int, r: int, now: int) -> None:
         give(m, r)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def unpark(m: Any, o: int) -> None:
     """Brings parked records back to their places in the queue of the operator's site."""
     s = m[o + HOME]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from weft.bodies.twin.columns import (
     ARRIVE,
@@ -39,7 +38,7 @@ from weft.bodies.twin.columns import (
     MASK,
     NOBODY,
     NUMBER,
-    NUMBER_MASK,
+    NUMBER_SHIFT,
     RANK,
     READERS,
     READERS_MAX,
@@ -52,13 +51,15 @@ from weft.bodies.twin.columns import (
     SPARE,
     STREAM,
     TIME,
+    TODO_N,
     WAYS,
 )
+from weft.bodies.twin.memory import compiled, inlined
 from weft.bodies.twin.pool import give, key_for, schedule, take
 from weft.bodies.twin.stations import accept
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def copied(m: Any, r: int) -> Any:
     """A copy of a record in flight."""
     c = take(m)
@@ -67,7 +68,7 @@ def copied(m: Any, r: int) -> Any:
     return c
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def hand_over(m: Any, x: Any, reader: int, side: int, r: int, now: int) -> None:
     """Gives a record to one reader, an operator or (side -1) a sink."""
     if side >= 0:
@@ -81,7 +82,7 @@ def hand_over(m: Any, x: Any, reader: int, side: int, r: int, now: int) -> None:
     give(m, r)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def arrive(m: Any, x: Any, r: int, now: int) -> None:
     """A record reaches its destination site: every reader it was sent for gets one."""
     m[EVENTS] += 1
@@ -101,7 +102,7 @@ def arrive(m: Any, x: Any, r: int, now: int) -> None:
     give(m, r)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def arrive_quickly(m: Any, x: Any, r: int, now: int) -> None:
     """As `arrive`, the common case first: one reader, an operator, where the record was sent."""
     stream = m[r + STREAM]
@@ -114,7 +115,7 @@ def arrive_quickly(m: Any, x: Any, r: int, now: int) -> None:
         arrive(m, x, r, now)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def send(m: Any, x: Any, r: int, start: int, end: int, mask: int, now: int) -> None:
     """Sets a record on its way from one site to another."""
     way = m[WAYS] + 2 * (m[start + INDEX] * m[SITES_N] + m[end + INDEX])
@@ -127,25 +128,26 @@ def send(m: Any, x: Any, r: int, start: int, end: int, mask: int, now: int) -> N
     m[r + MASK] = mask
     if m[way + 1] == NOBODY:
         m[r + TIME] = now + delay
-        m[r + KEY] = key_for(ARRIVE, m[m[r + STREAM] + RANK], m[r + KEY] & NUMBER_MASK)
+        m[r + KEY] = key_for(ARRIVE, m[m[r + STREAM] + RANK], m[r + KEY], m[end + INDEX])
         schedule(m, r)
     else:
         m[r + SEQ] = m[way + 1]
         hop(m, x, r, now)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def hop(m: Any, x: Any, r: int, now: int) -> None:
     """Takes a record into its next link, and on to the entry of the link after it or to its destination."""
     at = now
     place = m[r + SEQ]
     stream = m[r + STREAM]
-    number = m[r + KEY] & NUMBER_MASK
+    number = m[r + KEY]
+    end = m[m[r + AT] + INDEX]
     while m[place] != NOBODY:
         if at > now:
             m[r + SEQ] = place
             m[r + TIME] = at
-            m[r + KEY] = key_for(HOP, m[stream + RANK], number)
+            m[r + KEY] = key_for(HOP, m[stream + RANK], number, end)
             schedule(m, r)
             return
         link = m[place]
@@ -157,15 +159,15 @@ def hop(m: Any, x: Any, r: int, now: int) -> None:
         at = sends + takes + m[link + DELAY]
         place += 1
     m[r + TIME] = at
-    m[r + KEY] = key_for(ARRIVE, m[stream + RANK], number)
+    m[r + KEY] = key_for(ARRIVE, m[stream + RANK], number, end)
     schedule(m, r)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def deliver(m: Any, x: Any, r: int, start: int, now: int, arriving: bool) -> None:
     """Sends a new record of a stream to everyone who reads it; `arriving` where it arrives in this very event."""
     stream = m[r + STREAM]
-    m[r + KEY] = m[stream + NUMBER]
+    m[r + KEY] = m[stream + NUMBER] << NUMBER_SHIFT
     m[stream + NUMBER] += 1
     first = m[stream + READERS]
     n = m[stream + READERS_N]
@@ -191,7 +193,7 @@ def deliver(m: Any, x: Any, r: int, start: int, now: int, arriving: bool) -> Non
     give(m, r)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def depart(m: Any, x: Any, r: int, start: int, there: int, mask: int, now: int, arriving: bool) -> None:
     """One copy leaves for one site, which may be this one."""
     if there != start:
@@ -200,16 +202,16 @@ def depart(m: Any, x: Any, r: int, start: int, there: int, mask: int, now: int, 
     m[r + AT] = there
     m[r + MASK] = mask
     # Where nothing else happens at this nanosecond, the event need not be scheduled to be the next.
-    alone = m[HEAP_N] == 0 or m[m[m[HEAP]] + TIME] > now
+    alone = (m[HEAP_N] == 0 or m[m[m[HEAP]] + TIME] > now) and m[TODO_N] == 0
     if arriving or (alone and m[LOG_N] < m[LOG_ROOM] and m[FREE_N] > m[SPARE]):
         arrive(m, x, r, now)
         return
     m[r + TIME] = now
-    m[r + KEY] = key_for(ARRIVE, m[m[r + STREAM] + RANK], m[r + KEY] & NUMBER_MASK)
+    m[r + KEY] = key_for(ARRIVE, m[m[r + STREAM] + RANK], m[r + KEY], m[there + INDEX])
     schedule(m, r)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def deliver_quickly(m: Any, x: Any, r: int, start: int, now: int) -> None:
     """As `deliver`, the common case first: one reader, at another site, with nothing but a delay between."""
     stream = m[r + STREAM]
@@ -219,7 +221,7 @@ def deliver_quickly(m: Any, x: Any, r: int, start: int, now: int) -> None:
         m[r + AT] = there
         m[r + MASK] = 1
         m[r + TIME] = now + m[way]
-        m[r + KEY] = key_for(ARRIVE, m[stream + RANK], m[stream + NUMBER])
+        m[r + KEY] = key_for(ARRIVE, m[stream + RANK], m[stream + NUMBER] << NUMBER_SHIFT, m[there + INDEX])
         m[stream + NUMBER] += 1
         schedule(m, r)
     else:
