@@ -47,7 +47,7 @@ MALFORMED: list[tuple[str, str | bytes, str]] = [
     ("unknown stream in SQL", changed(SQL, "SELECT * FROM elsewhere"), "elsewhere"),
     ("unreadable path", changed("data/readings.csv", "nowhere/*.csv"), "nowhere"),
     ("bad schema", changed("kwh DOUBLE", "kwh DUOBLE"), "DUOBLE"),
-    ("policy that is not there yet", GOOD + "control: {place: {policy: cuckoo}}\n", "near"),
+    ("policy that is not there", GOOD + "control: {place: {policy: cuckou}}\n", "cuckoo"),
     ("missing sink", changed("    sink: {from: hourly, format: parquet, path: out/hourly}\n", ""), "sink"),
 ]
 

@@ -73,7 +73,7 @@ def test_people_get_operator_site_load_and_reason(tmp_path: Path) -> None:
 def test_a_policy_that_is_not_there_is_exit_2_with_those_that_are(tmp_path: Path) -> None:
     file = written(tmp_path)
     assert weft("plan", file, "--policy", "near", "--seed", 3).exit_code == 0
-    for policy in ("dp", "nonsense", ""):
+    for policy in ("dpp", "nonsense", ""):
         result = weft("plan", file, "--policy", policy, "--json")
         assert (result.exit_code, result.stdout) == (2, "")
         assert "there are: near" in result.stderr
@@ -86,3 +86,24 @@ def test_where_nothing_fits_it_is_exit_2_with_the_reason(tmp_path: Path) -> None
     assert (result.exit_code, result.stdout) == (2, "")
     assert "hourly_use.valid fits nowhere" in result.stderr
     assert "tree rule" in result.stderr
+
+
+def test_compare_shows_every_planner_best_first_with_the_twins_word(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    found = weft_json("plan", file, "--compare", "--seconds", 2)
+    assert {row["policy"] for row in found["policies"]} >= {"near", "refine", "greedy", "exact", "random"}
+    values = [row["objective"] for row in found["policies"]]
+    assert values == sorted(values)
+    by_name = {row["policy"]: row for row in found["policies"]}
+    assert by_name["refine"]["objective"] == by_name["exact"]["objective"] == values[0]
+    assert by_name["near"]["twin"]["hourly_use"] is None or by_name["near"]["twin"]["hourly_use"] > 0
+    table = weft("plan", file, "--compare", "--seconds", 0).stdout
+    assert "near *" in table
+    assert "twin" not in table.splitlines()[1]
+
+
+def test_a_plan_may_be_drawn(tmp_path: Path) -> None:
+    picture = tmp_path / "plan.png"
+    assert weft("plan", written(tmp_path), "--plot", picture).exit_code == 0
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert weft("plan", written(tmp_path), "--plot", tmp_path / "plan.nonsense").exit_code == 2

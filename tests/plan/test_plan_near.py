@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 from plan_builders import deployment, op, query, source
 
 from weft.model import Deployment, Link, Placement, Site
-from weft.plan import NoPlacement, after_steps, near, place
+from weft.plan import NoPlacement, after_steps, near
 from weft.plan.paths import Paths
+
+
+def place(whole: Deployment) -> Placement:
+    return near(whole, None, Random(0), after_steps(1))
 
 
 def homes(whole: Deployment) -> dict[str, str]:

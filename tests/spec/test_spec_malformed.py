@@ -150,7 +150,7 @@ CASES = [
     ("path: out/suspicious", "path: rules.py", "path: rules.py", "queries[0].sink.path", "is a file"),
     ("path: out/suspicious", "path: out, key: [w]", "key", "queries[0].sink.key", "belongs to `mode: update`"),
     # control and scenario
-    ("policy: near", "policy: refine", "refine", "control.place.policy", "`refine` is not there yet; there are: near"),
+    ("policy: near", "policy: refined", "refined", "control.place.policy", "did you mean `refine`"),
     ("policy: near", "policy: nearest", "nearest", "control.place.policy", "must be one of near"),
     ("policy: near}", "policy: near}\n  balance: {low: 0.7}", "balance", "control.balance", "low < target < high"),
     ("policy: near}", "policy: near}\n  order: {lambda: 1, late_max: 0.1}", "order", "control.order", "found both"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,6 +31,9 @@ def plan(
     file: File,
     policy: Annotated[str | None, typer.Option(help="Another planner than the file names.")] = None,
     seed: Annotated[int, typer.Option(help="For planners that take chances: same seed, same placement.")] = 0,
+    compare: Annotated[bool, typer.Option("--compare", help="All planners side by side, and the twin's word.")] = False,
+    seconds: Annotated[float, typer.Option(help="How long the twin runs each for --compare; 0 leaves it out.")] = 30.0,
+    plot: Annotated[Path | None, typer.Option(help="Draw sites, links and operators into this file.")] = None,
     json: Json = False,
 ) -> None:
     """Show where each operator would run and why, and what its queries may expect; nothing is started.
@@ -42,10 +46,19 @@ def plan(
     report, deployment = read(file)
     if policy is not None:
         deployment = _with_policy(deployment, policy)
+    if compare:
+        from weft.cli.compare import compare as side_by_side
+
+        side_by_side(deployment, seed, seconds, warnings_of(report), json)
+        return
     try:
         placement = place(deployment, seed=seed)
     except NoPlacement as error:
         fail(f"{file}: {error}", WRONG_INPUT)
+    if plot is not None:
+        from weft.cli.picture import draw
+
+        draw(deployment, placement, plot)
     planned = planned_json(deployment, placement)
     planned["warnings"] = [*warnings_of(report), *planned["warnings"]]
     if json:

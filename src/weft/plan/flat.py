@@ -6,6 +6,7 @@ A stream runs from a node to each of its readers; the tree rule and missing link
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,7 +96,7 @@ class Problem:
         at = [placement.sites.get(where, ("",))[0] for where in self.operators]
         return np.array([self.rank.get(name, -1) for name in at], np.int64)
 
-    def placement(self, homes: Ints, reason: str) -> Placement:
+    def placement(self, homes: Ints, reason: str | Sequence[str]) -> Placement:
         """Numbers of sites as a placement; pinned operators say that they are."""
         pinned = {
             (query.name, operator.name)
@@ -104,7 +105,10 @@ class Problem:
             if operator.site is not None
         }
         sites = {where: (self.sites[homes[at]],) for at, where in enumerate(self.operators)}
-        return Placement(sites, {where: "pinned" if where in pinned else reason for where in self.operators})
+        said = [reason] * len(self.operators) if isinstance(reason, str) else reason
+        return Placement(
+            sites, {where: "pinned" if where in pinned else said[at] for at, where in enumerate(self.operators)}
+        )
 
 
 def problem(

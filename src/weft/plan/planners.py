@@ -8,14 +8,13 @@ from random import Random
 
 from weft.model import Deployment, Placement
 from weft.plan.near import near
-from weft.plan.refine import refine
 from weft.plan.stop import Stop
 
 Planner = Callable[[Deployment, Placement | None, Random, Stop], Placement]
 
 
 def _later(module: str, name: str) -> Planner:
-    """A planner whose module is read on the first call: numba takes longer to load than a small file to plan."""
+    """A planner whose module is read on the first call: numpy and numba take longer to load than `near` to plan."""
 
     def planner(deployment: Deployment, running: Placement | None, rng: Random, stop: Stop) -> Placement:
         found: Planner = getattr(import_module(f"weft.plan.{module}"), name)
@@ -30,7 +29,7 @@ PLANNERS: dict[str, Planner] = {
     "dp": _later("greedy", "dp"),
     "xzh": _later("xzh", "xzh"),
     "cuckoo": _later("cuckoo", "cuckoo"),
-    "refine": refine,
+    "refine": _later("refine", "refine"),
     "random": _later("simple", "random"),
     "latency": _later("simple", "latency"),
     "partition": _later("simple", "partition"),

@@ -10,6 +10,7 @@ from random import Random
 
 from weft.model import Deployment, Placement
 from weft.plan.flat import Problem, problem
+from weft.plan.reasons import reasons
 from weft.plan.stop import Stop
 from weft.plan.tiny import TINY_MAX, all_tried, how_many
 from weft.plan.ways import Ints
@@ -21,7 +22,7 @@ def refine(
     """The least score found within the budget, with a price for every operator that leaves where it runs."""
     given = problem(deployment, running=running, price=price)
     homes = refined(given, running, rng, stop)
-    return given.placement(homes, f"least {deployment.control.place.objective} found for all queries together")
+    return given.placement(homes, reasons(given, homes))
 
 
 def refined(given: Problem, running: Placement | None, rng: Random, stop: Stop) -> Ints:

@@ -29,20 +29,23 @@ def how_many(given: Problem, running: Placement | None) -> float:
 
 
 def all_tried(given: Problem, running: Placement | None) -> Ints:
-    """The least score of all placements; of equal ones the first in the order of sites."""
+    """The least score of all placements; of equal ones what is near, then the first in the order of sites."""
     stays = kept(given, running)
     sites = [
         [int(stay)] if stay >= 0 else [int(site) for site in np.flatnonzero(row)]
         for stay, row in zip(stays, given.flat.choices, strict=True)
     ]
     best: tuple[float, Ints] | None = None
+    near = given.homes(some(given))
+    if running is None:
+        best = (score(given.flat, near.tolist()), near)
     for homes in product(*sites):
         found = np.array(homes, np.int64)
         if keeps(given, found):
             value = score(given.flat, homes)
             if best is None or value < best[0] - 1e-12 * abs(best[0]):
                 best = (value, found)
-    return given.homes(some(given)) if best is None else best[1]
+    return near if best is None else best[1]
 
 
 def score(flat: Flat, homes: Sequence[int]) -> float:

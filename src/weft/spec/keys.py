@@ -11,8 +11,9 @@ from weft.spec.forms import ByKind, ByVerb, CostForm, OrderForm, Watermarks
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
 from weft.spec.tables import ByName, Items, Key, Table
 
-AVAILABLE_POLICIES = ("near",)
-LATER_POLICIES = ("greedy", "dp", "xzh", "cuckoo", "refine", "random", "latency", "partition", "tree", "exact")
+AVAILABLE_POLICIES = (
+    "near", "greedy", "dp", "xzh", "cuckoo", "refine", "random", "latency", "partition", "tree", "exact",
+)
 SOURCE_FORMATS = ("csv", "json", "parquet", "rate", "replay")
 SINK_FORMATS = ("parquet", "csv", "json", "console")
 VERSION = 1
@@ -145,7 +146,7 @@ QUERY = Table(model.Query, "a query", (
 ))
 
 PLACE = Table(model.Place, "place", (
-    Key("policy", Choice(AVAILABLE_POLICIES, LATER_POLICIES), "which planner decides where operators run"),
+    Key("policy", Choice(AVAILABLE_POLICIES), "which planner decides where operators run"),
     Key("objective", Choice(("latency", "potential")), "what it minimises"),
     Key("weights", Table(model.Weights, "weights", (
         Key("load", _NOT_NEGATIVE, "weight of the load potential"),
@@ -153,7 +154,7 @@ PLACE = Table(model.Place, "place", (
         Key("network", _NOT_NEGATIVE, "weight of the network potential"),
     )), "how much each potential counts"),
     Key("overload_penalty", _NOT_NEGATIVE, "what a site over its quota costs"),
-    Key("keep", _NOT_NEGATIVE, "what leaving a running operator in place is worth"),
+    Key("keep", _SHARE, "the share of operators, the lightest, that stay where they run"),
 ))
 
 BALANCE = Table(model.Balance, "balance", (

@@ -1,0 +1,81 @@
+"""`weft plan --compare`: what would each planner do, what would that mean, and what does the twin say?"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from weft.cli.output import Rows, note, number, print_json, print_table
+
+if TYPE_CHECKING:
+    from weft.model import Deployment, Placement
+
+
+def compare(deployment: Deployment, seed: int, seconds: float, warnings: list[str], json: bool) -> None:
+    """Prints one row per planner, best objective first; the deployment's own policy is marked."""
+    from weft.plan import PLANNERS
+
+    rows = [_row(deployment, policy, seed, seconds) for policy in PLANNERS]
+    rows.sort(key=lambda row: math.inf if row["objective"] is None else row["objective"])
+    named = deployment.control.place
+    if json:
+        objective = {"name": named.objective, "policy": named.policy}
+        print_json({"objective": objective, "policies": rows, "warnings": warnings})
+        return
+    for warning in warnings:
+        note(f"warning: {warning}")
+    lines: Rows = [
+        (
+            row["policy"] + (" *" if row["policy"] == named.policy else ""),
+            number(row["objective"], 2) if "error" not in row else row["error"],
+            number(row["potential"], 2),
+            *(number(row["projected"].get(query.name), 1) for query in deployment.queries),
+            *(number(row["twin"].get(query.name), 1) for query in deployment.queries if seconds > 0),
+            number(row["wall_s"], 2),
+        )
+        for row in rows
+    ]
+    queries = [query.name for query in deployment.queries]
+    seen = [f"{name}, twin" for name in queries] if seconds > 0 else []
+    head = ("policy", named.objective, "potential", *(f"{name} ms" for name in queries), *seen, "s")
+    print_table("planners side by side (mean latency in ms; * the file's own)", head, lines)
+
+
+def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict[str, Any]:
+    from weft.plan import NoPlacement, place
+    from weft.plan.potential import potential
+    from weft.plan.projection import latency_total_ms, project
+
+    chosen = dataclasses.replace(deployment.control.place, policy=policy)
+    asked = dataclasses.replace(deployment, control=dataclasses.replace(deployment.control, place=chosen))
+    row: dict[str, Any] = {"policy": policy, "objective": None, "potential": None, "projected": {}, "twin": {}}
+    began = time.perf_counter()
+    try:
+        placement = place(asked, seed=seed)
+    except NoPlacement as error:
+        return {**row, "error": str(error), "wall_s": round(time.perf_counter() - began, 3)}
+    row["wall_s"] = round(time.perf_counter() - began, 3)
+    projected = project(deployment, placement)
+    row["potential"] = potential(deployment, placement).total
+    of_queries = {name: one.latency_ms for name, one in projected.items()}
+    row["projected"] = of_queries
+    latency = latency_total_ms(deployment, projected)
+    row["objective"] = row["potential"] if chosen.objective == "potential" else latency
+    row["placement"] = placement.as_json()
+    if seconds > 0:
+        row["twin"] = _twin(deployment, placement, seconds, seed)
+    return row
+
+
+def _twin(deployment: Deployment, placement: Placement, seconds: float, seed: int) -> dict[str, float | None]:
+    """Mean latency of each query in the twin; nothing where it cannot run."""
+    from weft.bodies import twin
+
+    try:
+        result = twin.run(deployment, placement, seconds=seconds, seed=seed)
+    except (twin.CannotRun, ValueError) as error:
+        note(f"twin: {error}")
+        return {}
+    return {name: (one.get("latency_ms") or {}).get("mean") for name, one in result.queries.items()}
