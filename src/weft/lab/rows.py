@@ -1,0 +1,28 @@
+"""All lab rows of the catalogue, and the files that measure them so far."""
+
+from __future__ import annotations
+
+from weft.lab import p_lab2
+from weft.lab.frame import Row
+
+ROWS: dict[str, Row] = {row.id: row for row in (p_lab2.ROW,)}
+
+PLANNED: dict[str, str] = {
+    "N-lab1": "tree balancing: total overload, overloaded sites, deviation",
+    "N-lab2": "tree balancing: 15 runs of similar settings",
+    "P-lab1": "potential against latency, schemes 2 and 5",
+    "P-lab2": "greedy, dynamic programming and original over chain length",
+    "P-lab3": "weights: latency against w_l and w_n",
+    "P-lab4": "theta from 0 to 1; loads follow quotas",
+    "P-lab5": "against XZH in scheme 6",
+    "D-lab1": "five operators follow a Brownian load",
+    "D-lab2": "sinusoid with and without safe mode; messages",
+    "D-lab3": "taxi pipeline",
+    "D-lab4": "messages of 2-FGME, RA1, RA2",
+    "D-lab5": "occupancy and latency of 2-FGME",
+    "O-lab1": "ordering: misses and detection latency",
+    "O-lab2": "migration of an operator with four inputs",
+    "O-lab3": "online optimisation of 8 operators on 2 sites",
+    "S-lab1": "composition against Random and Composition",
+    "S-lab2": "composition at 500 sites",
+}

@@ -1,0 +1,62 @@
+"""The lab: named schemes as the source gives them, rows that tell published beside measured, a page of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from weft.bodies.twin import run
+from weft.lab import PLANNED, ROWS, Outcome, Row, page, save
+from weft.lab.p_lab2 import latency_ms
+from weft.lab.schemes import OUTSIDE, SCHEMES, deployment
+from weft.plan.rates import ideal_rates
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_scheme_has_the_numbers_of_its_table_and_runs(name: str) -> None:
+    scheme = SCHEMES[name]
+    world, placement = deployment(scheme, seed=1)
+    assert len([site for site in world.sites if site.name != OUTSIDE]) == scheme.hosts
+    operators = [operator for query in world.queries for operator in query.operators]
+    assert len(operators) == scheme.operators == len(placement.sites)
+    assert len(world.sources) == scheme.sources
+    joins = [operator for operator in operators if operator.window is not None]
+    assert len(operators) - len(joins) == round(scheme.filters * scheme.operators)
+    assert all(operator.queue is not None and operator.queue.length == 100 for operator in operators)
+    result = run(world, placement, seconds=5, seed=1)
+    assert sum(one["records_out"] for one in result.queries.values()) > 0
+
+
+def test_hybrid_schemes_stay_within_bounds() -> None:
+    for name in ("scheme-4", "scheme-5"):
+        world, _ = deployment(SCHEMES[name], seed=3)
+        assert max(ideal_rates(world).per_s.values()) < 100
+
+
+def test_scheme_1_takes_what_arithmetic_says_when_nothing_waits() -> None:
+    world, placement = deployment(SCHEMES["scheme-1"], seed=2)
+    together = type(placement)(dict.fromkeys(placement.sites, ("h0",)))
+    found = run(world, together, seconds=1.0, seed=1).queries["chain0"]
+    assert found["latency_ms"]["p50"] >= 9 * 20.0
+
+
+def test_longer_chains_take_longer_in_the_original_and_greedy_helps() -> None:
+    assert latency_ms(1, seed=1) < latency_ms(4, seed=1)
+    assert latency_ms(4, seed=1, policy="greedy") < latency_ms(4, seed=1)
+
+
+def test_every_row_is_planned_and_every_planned_row_is_listed_on_the_page(tmp_path: Path) -> None:
+    assert set(ROWS) <= set(PLANNED)
+    text = page(tmp_path, PLANNED)
+    assert all(f"| {name} |" in text for name in PLANNED)
+
+
+def test_a_row_is_met_only_where_all_its_claims_hold(tmp_path: Path) -> None:
+    row = Row("X", "x", "somewhere", {}, {"value": 1}, lambda progress: Outcome({}, {}))
+    assert Outcome({}, {"a": True, "b": False}).met is False
+    outcome = Outcome({"value": 2.0}, {"a": True})
+    found = json.loads(save(row, outcome, tmp_path).read_text())
+    told = (found["row"], found["published"], found["measured"], found["met"])
+    assert told == ("X", {"value": 1}, {"value": 2.0}, True)
