@@ -21,6 +21,8 @@ from weft.plan.ways import Bools, Floats, Ints, ways
 Where = tuple[str, str]
 # What one whole site or link asked beyond its limit costs, in ms of latency: more than any latency worth having.
 EXCESS_MS = 1e7
+# A site of capacity 0 only sends: no operator is put there.
+NOTHING = 1e-9
 
 
 class Flat(NamedTuple):
@@ -148,7 +150,7 @@ class _Builder:
         for query in self.deployment.queries:
             self._query(query)
         sites, place = self.deployment.sites, self.deployment.control.place
-        m, n = len(self.operators), len(sites)
+        m = len(self.operators)
         fixed = np.array(self.fixed, np.int64)
         wave, variance, still, load = self._waves()
         out_at, out_to, in_at, in_from = self._streams(m + len(fixed))
@@ -163,8 +165,8 @@ class _Builder:
         flat = Flat(
             potential=self.objective == "potential",
             latency=self.objective == "latency",
-            room_ms=np.array([1000.0 * site.capacity * site.quota for site in sites]),
-            speed=np.array([site.capacity for site in sites]),
+            room_ms=np.array([1000.0 * max(site.capacity, NOTHING) * site.quota for site in sites]),
+            speed=np.array([max(site.capacity, NOTHING) for site in sites]),
             quota=np.array([site.quota for site in sites]),
             delay_ms=np.where(self.ways.allowed, self.ways.delay_ms, EXCESS_MS),
             allowed=self.ways.allowed,
@@ -176,7 +178,7 @@ class _Builder:
             way_kbps=self.ways.way_kbps,
             excess_ms=EXCESS_MS * max(1.0, sum(query.weight for query in self.deployment.queries)),
             home=np.concatenate([np.full(m, -1, np.int64), fixed]),
-            choices=self._choices(m, n, fixed, in_at, in_from, out_at, out_to),
+            choices=self._choices(m, fixed, in_at, in_from, out_at, out_to),
             load_ms=load,
             wave=wave,
             variance=variance,
@@ -280,10 +282,10 @@ class _Builder:
         return wave, (wave**2).sum(axis=1), STILL * mean**2, mean
 
     def _choices(
-        self, m: int, n: int, fixed: Ints, in_at: Ints, in_from: Ints, out_at: Ints, out_to: Ints
+        self, m: int, fixed: Ints, in_at: Ints, in_from: Ints, out_at: Ints, out_to: Ints
     ) -> Bools:
         """Sites that pins and what stands still leave to each operator; pairs of operators are looked at later."""
-        choices = np.ones((m, n), np.bool_)
+        choices = np.tile(np.array([site.capacity > 0 for site in self.deployment.sites], np.bool_), (m, 1))
         flat = [op.site for query in self.deployment.queries for op in query.operators]
         for at, pin in enumerate(flat):
             if pin is not None:
