@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from weft import model, spec
     from weft.bodies import twin
+    from weft.lab.sweep import sweep
     from weft.spec import load
 
 __version__ = "0.1.0"
-__all__ = ["load", "model", "spec", "twin"]
+__all__ = ["load", "model", "spec", "sweep", "twin"]
 
 
 def __getattr__(name: str) -> Any:
-    """`weft.load`, `weft.model`, `weft.spec` and `weft.twin`, imported at first use: `import weft` costs nothing."""
+    """What stands in `__all__`, imported at first use: `import weft` costs nothing."""
     if name == "load":
         return importlib.import_module("weft.spec").load
     if name in ("model", "spec"):
         return importlib.import_module(f"weft.{name}")
+    if name == "sweep":
+        return importlib.import_module("weft.lab.sweep").sweep
     if name == "twin":
         return importlib.import_module("weft.bodies.twin")
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
