@@ -265,7 +265,7 @@ class Run:
                 self.down[fragment] = reason
             case GaveUp(fragment=fragment, reason=reason):
                 home = next((one.site for one in self.fragments if one.id == fragment), None)
-                if home in self.crashed:
+                if home in self.crashed and self._steering.comes_back(home):
                     self.down[fragment] = reason
                 elif self.phase not in ("stopping", "stopped"):
                     self._failure = f"{fragment}: {reason}"

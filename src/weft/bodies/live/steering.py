@@ -35,6 +35,10 @@ class Steering:
                 case RestartAt(restart=site) if site in self.run.crashed:
                     self.run.restart(site)
 
+    def comes_back(self, site: str) -> bool:
+        """Whether the scenario still has a restart of a lost site in store."""
+        return any(isinstance(happening, RestartAt) and happening.restart == site for happening in self._to_come)
+
     def answer(self) -> None:
         """Take up requests, and answer those whose end is known."""
         for path in sorted((self.run.state.path / "requests").glob("*.json")):
