@@ -23,6 +23,10 @@ STEPS_AT_ONCE = 5_000
 TRACKED_MAX = 2_000
 # Steps that a rule without a known budget is taken to allow.
 STEPS_GUESSED = 1_000_000
+# Beyond this many pairs of operator and site `near`, which is not compiled, takes longer than the search.
+NEAR_MAX = 20_000
+# Beyond this many pairs there is no time to heat up, nor to look at every pair at the end of a round.
+LARGE = 500_000
 
 
 class Search:
@@ -49,14 +53,16 @@ class Search:
         if len(self.movable) == 0 or len(self.flat.speed) == 1 or stop(0):
             return self.best
         size = len(self.movable) * len(self.flat.speed)
-        rounds = 12 if size < 100 else 6 if size < 1_000 else 3
+        rounds = 12 if size < 100 else 6 if size < 1_000 else 3 if size < LARGE else 1
         for round_ in range(rounds):
             self._round(stop, round_ / rounds, (round_ + 1) / rounds, first=round_ == 0, size=size)
         return self.best
 
     def starts(self) -> list[Ints]:
         """Where a search may begin: what runs, what is near, and greedy by the potential, all as `keep` has it."""
-        found = [self.given.homes(some(self.given)), self._greedy()]
+        found = [self._greedy()]
+        if len(self.stays) * len(self.flat.speed) <= NEAR_MAX:
+            found.insert(0, self.given.homes(some(self.given)))
         if self.running is not None:
             found.insert(0, self.given.homes(self.running))
         return [settle(self.given, np.where(self.stays >= 0, self.stays, homes)) for homes in found]
@@ -85,6 +91,8 @@ class Search:
             worse = np.ones(1)
         hot = float(np.quantile(worse, 0.5 if first else 0.2)) * 0.5
         cold = float(np.quantile(worse, 0.02)) * 0.02 + 1e-12
+        if size >= LARGE:
+            hot = 10.0 * cold
         track = m <= TRACKED_MAX
         while not stop(self.taken):
             at = (progress(stop, self.taken) - begin) / (end - begin)
@@ -97,7 +105,8 @@ class Search:
                 self.chance,
             )  # fmt: skip
             self.taken += STEPS_AT_ONCE
-        self.totals[0] += descend(i, f, b, self.movable, 2 if size > 1_000_000 else 20)
+        if size < LARGE:
+            self.totals[0] += descend(i, f, b, self.movable, 20)
         homes = homes_of(i)
         self._look(fill(i, f, homes), homes)
 

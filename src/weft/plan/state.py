@@ -17,6 +17,8 @@ from weft.plan.ways import Floats, Ints
 # Beyond this utilisation a queue's time goes on in a straight line, so that a search can climb out of overload.
 STEADY = 0.999
 ROUNDING = 1e-12
+# Excess costs more where it is greater, so that what cannot be avoided is spread.
+STEEPER = 10.0
 
 
 @compiled
@@ -91,7 +93,7 @@ def site_value(
     busy = asked_ms / (1000.0 * speed)
     value = lift / speed * slowness(busy) if i[c.LATENCY] else 0.0
     if busy > quota + ROUNDING:
-        value += f[c.EXCESS] * (busy - quota)
+        value += f[c.EXCESS] * (busy - quota) * (1.0 + STEEPER * (busy - quota))
     return value
 
 

@@ -61,20 +61,30 @@ def _network(i: Ints, f: Floats, home: Ints, way_kbps: Floats, op: int, both: bo
 @compiled
 def own_potential(
     i: Ints, f: Floats, home: Ints, load: Floats, sums: Floats, spread: Floats, way_kbps: Floats, op: int, both: bool,
-    out: Floats,
+    out: Floats, only_least: bool,
 ) -> None:  # fmt: skip
-    """PE(o, h, P) for every site h, the operator's own load included, against what is placed so far."""
+    """PE(o, h, P) for every site h, the operator's own load included, against what is placed so far.
+
+    Where only the least counts, a correlation that could not make a site the best is left out.
+    """
     out[:] = 0.0
     _network(i, f, home, way_kbps, op, both, out)
     moving = i[c.VARIES] and f[c.W_CORRELATION] != 0.0 and f[i[c.VARIANCE] + op] > f[i[c.STILL] + op]
-    for site in range(i[c.SITES]):
-        out[site] += f[c.W_LOAD] * filled((load[site] + f[i[c.LOAD] + op]) / f[i[c.ROOM] + site], f[c.PENALTY])
-        if moving and spread[site] > 1e-18 * load[site] * load[site]:
+    k = i[c.PERIODS]
+    wave = f[i[c.WAVE] + op * k : i[c.WAVE] + op * k + k]
+    room = f[i[c.ROOM] : i[c.ROOM] + i[c.SITES]]
+    own, weight, penalty, variance = f[i[c.LOAD] + op], f[c.W_LOAD], f[c.PENALTY], f[i[c.VARIANCE] + op]
+    least = np.inf
+    for site in range(len(load)):
+        out[site] += weight * filled((load[site] + own) / room[site], penalty)
+        hopeless = only_least and out[site] - f[c.W_CORRELATION] >= least
+        if moving and not hopeless and spread[site] > 1e-18 * load[site] * load[site]:
             both_ = 0.0
-            for at in range(i[c.PERIODS]):
-                both_ += f[i[c.WAVE] + op * i[c.PERIODS] + at] * sums[site, at]
-            rho = both_ / np.sqrt(f[i[c.VARIANCE] + op] * spread[site])
+            for at in range(len(wave)):
+                both_ += wave[at] * sums[site, at]
+            rho = both_ / np.sqrt(variance * spread[site])
             out[site] += f[c.W_CORRELATION] * max(-1.0, min(1.0, rho))
+        least = min(least, out[site])
 
 
 @compiled
@@ -124,7 +134,7 @@ def greedy_sweep(i: Ints, f: Floats, b: Bits, choices: Bools, order: Ints, home:
     for op in order:
         if home[op] >= 0:
             continue
-        own_potential(i, f, home, load, sums, spread, way_kbps, op, both, out)
+        own_potential(i, f, home, load, sums, spread, way_kbps, op, both, out, not i[c.CHOOSES])
         best = -1
         for site in range(n):
             if choices[op, site] and (best < 0 or out[site] < out[best]):
@@ -171,7 +181,7 @@ def programme(i: Ints, f: Floats, choices: Bools, order: Ints, fixed: Ints, both
             continue
         for state in range(n):
             own_potential(
-                i, f, home[state], load[state], sums[state], spread[state], way_kbps[state], op, both, out[state]
+                i, f, home[state], load[state], sums[state], spread[state], way_kbps[state], op, both, out[state], False
             )
         came = np.full(n, np.argmin(total), np.int64)
         reached = np.full(n, np.inf)

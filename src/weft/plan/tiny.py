@@ -20,6 +20,7 @@ from weft.plan.ways import Ints
 TINY_MAX = 1_000
 STEADY = 0.999
 ROUNDING = 1e-12
+STEEPER = 10.0
 
 
 def how_many(given: Problem, running: Placement | None) -> float:
@@ -103,7 +104,7 @@ def _latency(flat: Flat, home: Sequence[int]) -> float:
 def _excess(flat: Flat, home: Sequence[int]) -> float:
     """What sites are asked beyond their quotas."""
     over = (busy - quota for busy, quota in zip(_busy(flat, home), flat.quota, strict=True))
-    return float(flat.excess_ms * sum(one for one in over if one > ROUNDING))
+    return float(flat.excess_ms * sum(one * (1.0 + STEEPER * one) for one in over if one > ROUNDING))
 
 
 def _busy(flat: Flat, home: Sequence[int]) -> list[float]:
