@@ -112,17 +112,15 @@ class Mover(Machine):
         return self.concluding()
 
     def leave(self) -> list[Effect]:
-        """Gives no more turns; a change under way stays as the journal has it."""
+        """Gives no more turns; every change stays as the journal has it, which one that is being decided waits for."""
         self.gives = NO_MORE
         effects: list[Effect] = []
         for key, row in sorted(self.rows.items()):
-            effects.append(CancelTimer(key))
             if row.state == STARTING:
-                effects.append(Changed(row.number, THE_END))
+                effects += self.over(key, row, Changed(row.number, THE_END))
             elif row.state != DECIDING:
-                effects.append(NotChanged(row.number, row.reason or THE_END))
-        self.rows = {}
-        return effects
+                effects += self.over(key, row, NotChanged(row.number, row.reason or THE_END))
+        return effects + self.concluding()
 
     def concluding(self) -> list[Effect]:
         """Forgets what is over, and gives the next its turn."""
@@ -219,20 +217,21 @@ class Mover(Machine):
 
     def on_decided(self, key: str, row: Moving, input: Decided) -> list[Effect]:
         """The new plan is in force: its fragments are wanted, those it does not have are not."""
+        if self.gives == NO_MORE:
+            return self.over(key, row, Changed(row.number, THE_END))
         row.state, row.awaits = STARTING, _names(row.starts)
-        gone = [end.fragment for end in row.ends if end.fragment not in row.awaits]
+        gone = [Tell(Unwant(end.fragment)) for end in row.ends if end.fragment not in row.awaits]
         if not row.awaits:
-            return [*(Tell(Unwant(name)) for name in gone), *self.over(key, row, Changed(row.number))]
+            return [*gone, *self.over(key, row, Changed(row.number))]
         least = least_epoch(row.number)
-        wants = [Want(start.fragment, start.site, least, row.number) for start in row.starts]
-        tells = [Tell(told) for told in (*map(Unwant, gone), *wants)]
-        return [*tells, SetTimer(key, self.limits.start_ms_max)]
+        wants = [Tell(Want(start.fragment, start.site, least, row.number)) for start in row.starts]
+        return [*gone, *wants, SetTimer(key, self.limits.start_ms_max)]
 
     def abort(self, key: str, row: Moving, reason: str) -> list[Effect]:
         """The old plan stays in force: what was asked to end is wanted again."""
         old = row.ends[: row.asked]
         cool = [Cool(row.number, start.fragment, start.site) for start in row.starts]
-        if not old:
+        if not old or self.gives == NO_MORE:
             return [*cool, *self.over(key, row, NotChanged(row.number, reason))]
         row.state, row.reason, row.awaits, row.drains = ABORTING, reason, _names(old), ()
         wants = [Tell(Want(end.fragment, end.site, change=row.number)) for end in old]

@@ -9,7 +9,7 @@ from weft.bodies.explorer.worlds.move_ground import ALIVE, DESK, FAULTS, Plant, 
 from weft.bodies.explorer.worlds.move_plan import Case
 from weft.protocol import Input, Machine
 from weft.protocol.hosting import Agent, AgentLimits, ConductorLimits
-from weft.protocol.moving import Ask, Cancel, Desk
+from weft.protocol.moving import Ask, Cancel, Desk, Leave
 
 SITES = ("a", "b")
 
@@ -28,17 +28,53 @@ def undisturbed(view: View) -> bool:
     """Whether nothing has gone wrong so far."""
     state, before = view.state, view.state.ground.case
     faults = state.lost + state.crashed + state.early + state.overtaken
-    return not faults and (state.ground.deaths_left, state.ground.undecided_left) == before.faults
+    left = (state.ground.deaths_left, state.ground.undecided_left, state.ground.silent_left)
+    return not faults and left == before.faults
 
 
 def as_expected(view: View) -> bool:
-    """Where nothing goes wrong, what can be changed is, what was ready came first, and nothing was refused."""
+    """Where nothing goes wrong, what can be changed is, after all was ready, and runs when it is said to."""
     if not undisturbed(view):
         return True
     ground = view.ground
     expected = ground.case.expected
     wrong = any(expected.get(number, changed) != changed for number, changed in ground.said)
-    return not (wrong or ground.cold or ground.refusals)
+    return not (wrong or ground.cold or ground.refusals or ground.missed)
+
+
+def stuck_is_fenced(view: View) -> bool:
+    """A launch that its agent cannot end stands behind the fence."""
+    hosted = [(site, name, row) for site in SITES for name, row in view.machine(site).rows.items()]
+    stuck = {(site, name, row.epoch) for site, name, row in hosted if row.state == "stuck"}
+    return not any(life[:3] in stuck and view.ground.writes(life) for life in view.ground.lives)
+
+
+def waits_are_real(view: View) -> bool:
+    """What a change awaits has not come yet: from the conductor in any case, from the body unless it kept silent."""
+    desk, ground = view.machine(DESK), view.ground
+    rows = desk.conductor.rows
+    for change in desk.mover.rows.values():
+        number, awaited = change.number, set(change.awaits)
+        match change.state:
+            case "ending":
+                real = awaited == {name for name, row in rows.items() if row.ends == number}
+            case "starting" | "aborting":
+                real = awaited == {name for name, row in rows.items() if row.starts == number}
+            case "preparing" if undisturbed(view):
+                real = awaited == {name for of, name, _, ready in ground.warm if of == number and not ready}
+            case "deciding":
+                real = not awaited
+            case _:
+                real = True
+        if not real:
+            return False
+    return True
+
+
+def under_a_timer(view: View) -> bool:
+    """Every change whose turn has come waits under a timer."""
+    changes = view.machine(DESK).mover.rows
+    return all((DESK, key) in view.timers for key, row in changes.items() if row.state != "queued")
 
 
 def nothing_touched(view: View) -> bool:
@@ -53,23 +89,39 @@ def quiet(view: View) -> bool:
     """The plan in force runs and nothing else; every record is in every sink; every change has its verdict."""
     ground: Plant = view.ground
     desk = view.machine(DESK)
-    if view.flight or desk.mover.rows or ground.warm or any(choice.due for choice in ground.choices()):
+    if view.flight or desk.mover.rows or any(choice.due for choice in ground.choices()):
         return False
-    running = {(name, piece.site) for name, piece in ground.plan.items()}
     if any(site != DESK for site, _ in view.timers):
         return False
     if not view.state.crashed and {number for number, _ in ground.said} != set(ground.case.changes):
         return False
+    if ground.warm:
+        return False
+    running = {(name, piece.site) for name, piece in ground.plan.items()}
     for fragment, row in desk.conductor.rows.items():
         wanted = (fragment, row.want) in running
-        lives = [one for one in ground.lives if one.fragment == fragment and ground.writes(one)]
-        if [one[:4] for one in lives] != ([(row.want, fragment, row.epoch, ALIVE)] if wanted else []):
-            return False
-        if row.state != ("running" if wanted else "idle") or bool(row.want) != wanted:
+        lives = [one[:4] for one in ground.lives if one.fragment == fragment and ground.writes(one)]
+        runs = wanted and row.state == "running" and lives == [(row.want, fragment, row.epoch, ALIVE)]
+        rests = not lives and (row.state == "done" if wanted else row.state == "idle" and not row.want)
+        if not (runs or rests):
             return False
     sinks = {stream: 0 for piece in ground.plan.values() for stream in piece.writes if stream.startswith("k")}
     sinks.update(ground.sinks)
     return all(count == ground.case.records for count in sinks.values())
+
+
+def stopped(view: View) -> bool:
+    """Nothing runs, nothing is wanted, and every change has its verdict."""
+    rests = all(row.state == "idle" and not row.want for row in view.machine(DESK).conductor.rows.values())
+    return settled(view) and rests and not any(view.ground.writes(life) for life in view.ground.lives)
+
+
+def settled(view: View) -> bool:
+    """Nothing is under way, and every change has its verdict."""
+    ground = view.ground
+    if view.flight or view.machine(DESK).mover.rows or any(choice.due for choice in ground.choices()):
+        return False
+    return {number for number, _ in ground.said} == set(ground.case.changes)
 
 
 def _without(fault: str) -> Claim:
@@ -79,10 +131,15 @@ def _without(fault: str) -> Claim:
 INVARIANTS = {
     "of each operator at most one launch can write": one_home,
     **{claim: _without(claim) for claim in FAULTS},
-    "with so few faults nothing is given up": never_given_up,
-    "where nothing goes wrong, changes are made, warm and without a refusal": as_expected,
+    "where nothing goes wrong, changes are made, warm, and run when it is said": as_expected,
+    "what is stuck can write nothing": stuck_is_fenced,
+    "what a change awaits has not come yet": waits_are_real,
+    "every change whose turn has come waits under a timer": under_a_timer,
     "a change that cannot be touches nothing": nothing_touched,
 }
+
+
+PATIENT = {**INVARIANTS, "with so few faults nothing is given up": never_given_up}
 
 
 def world(
@@ -92,12 +149,17 @@ def world(
     mortal: tuple[str, ...] = (*SITES, DESK),
     deaths: int = 0,
     undecided: int = 0,
+    silent: int = 0,
+    patient: bool = True,
     agent: type[Agent] = Agent,
     desk: type[Desk] = Desk,
     **faults: int,
 ) -> World:
-    """A world in which the changes of a case are asked for in order, and `more` is told at any time."""
-    case.faults = (deaths, undecided)
+    """A world in which the changes of a case are asked for in order, and `more` is told at any time.
+
+    Where it is not `patient`, more timers fire early than patience lasts for, and fragments may be given up.
+    """
+    case.faults = (deaths, undecided, silent)
     limits = ConductorLimits(tries_max=4, restarts_max=4, steady_polls=1)
 
     def reborn(name: str, ground: Plant | None) -> Machine:
@@ -110,13 +172,44 @@ def world(
     return World(
         name,
         lambda: {name: reborn(name, None) for name in (*SITES, DESK)},
-        plant(case, deaths, undecided),
+        plant(case),
         (asks, *(((DESK, input),) for input in more)),
-        INVARIANTS,
-        quiet,
+        PATIENT if patient else INVARIANTS,
+        (stopped if Leave() in more else quiet) if patient else settled,
         reborn,
         mortal,
         **faults,
+    )
+
+
+def brisk(**machines: Any) -> tuple[World, ...]:
+    """Worlds of one fault each, seen through in seconds, which together see nearly all that the others do."""
+
+    def of(name: str, case: Case, *inputs: Input, **faults: Any) -> World:
+        return world(name, case, *inputs, **faults, **machines)
+
+    one, apart = ("1a", "1b"), ("1a 2b", "1b")
+    return (
+        of("a loss", Case(*one, records=1), lose=1),
+        of("two queries at once", Case("1a 3a", "1b 3b", records=0)),
+        of("two moves, a death", Case(*one, "1a", records=1), deaths=1),
+        of("a full disk", Case(*one, records=1), undecided=1),
+        of("an impossible move", Case(*one, records=1, impossible=(1,)), lose=1),
+        of("a refused move", Case(*one, records=0, refused=(1,)), lose=1),
+        of("into a fragment", Case(*apart, records=1)),
+        of("into a fragment, cancelled", Case(*apart, records=0, expected={}), Cancel(1)),
+        of("the run ends", Case(*one, records=0, expected={}), Leave(), undecided=1),
+        of("inputs end", Case(*one, records=1, may_drain=True), lose=1),
+        of("badly warmed", Case("1a 2a", "2b", stateful=True, soft=True, records=1)),
+        of("a full disk, a death, another move", Case(*one, "1b", records=1), undecided=1, deaths=1),
+        of("early timers", Case(*one, records=1), early=1),
+        of("overtaken", Case(*one, records=1), overtake=1, early=1),
+        of("a crash", Case(*one, records=1), crash=1),
+        of("a silent body", Case("1a 2a", "2b", records=0), silent=2),
+        of("into a fragment, a silent body", Case(*apart, records=0), silent=1),
+        of("into a fragment, early timers", Case(*apart, records=1), early=1),
+        of("into a fragment, a death", Case(*apart, records=2), deaths=1),
+        of("a site that does not halt", Case(*one, records=0), early=3, patient=False),
     )
 
 
@@ -143,6 +236,10 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         of("into a fragment", Case(*apart, stateful=True), lose=1, early=more),
         of("into a fragment, with a death", Case(*apart), deaths=1, early=1),
         of("into a fragment, cancelled", Case(*apart, expected={}), Cancel(1), lose=1, undecided=1),
+        of("the run ends", Case(*apart, records=1, expected={}), Leave(), lose=1),
+        of("inputs end", Case("1a", "1b", may_drain=True), lose=1, early=1),
+        of("a silent body", Case(*apart), silent=2, lose=1),
+        of("a site that does not halt", Case("1a", "1b"), early=3 + more, patient=False),
         of("two queries at once", Case("1a 3a", "1b 3b", records=1), lose=1, early=more),
         of("two moves at once", Case("1a 3b", "1b", "3a", records=1), lose=1, early=more),
         of("two moves of one fragment", Case("1a 2a", "1b", "2b", records=1), lose=1, early=1),

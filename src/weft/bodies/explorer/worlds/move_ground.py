@@ -14,7 +14,7 @@ import msgspec
 from weft.bodies.explorer.world import Choice
 from weft.bodies.explorer.worlds.move_plan import CHANNEL, Case, Piece, Sites
 from weft.protocol import Effect, Input
-from weft.protocol.hosting import Died, Fence, Halt, Halted, Launch, Launched, Refused, Remember
+from weft.protocol.hosting import Died, Drained, Fence, Halt, Halted, Launch, Launched, Refused, Remember
 from weft.protocol.moving import (
     Change,
     Changed,
@@ -37,6 +37,7 @@ from weft.protocol.moving import (
 DESK = "conductor"
 LAUNCHING, ALIVE, FINISHING, HALTING = "launching", "alive", "finishing", "halting"
 REFUSED, ORPHAN = "refused", "orphan"
+ENDABLE = (LAUNCHING, ALIVE, FINISHING)
 
 UNFENCED = "a piece is launched only behind its own fence"
 CROWDED = "a site has at most one launch of a piece alive"
@@ -44,8 +45,9 @@ ELSEWHERE = "only what the plan in force has is launched, and only where it has 
 DOUBLED = "no record is written twice to a stream, none is skipped"
 STATE = "state has seen every record before the one it sees, once"
 BOUNDARY = "a plan is decided only when all it ends has ended, at a batch boundary"
+HASTY = "a clean halt is asked for once; again would be force"
 VERDICT = "a change is called changed or not changed once, and as the journal has it"
-FAULTS = (UNFENCED, CROWDED, ELSEWHERE, DOUBLED, STATE, BOUNDARY, VERDICT)
+FAULTS = (UNFENCED, CROWDED, ELSEWHERE, DOUBLED, STATE, BOUNDARY, HASTY, VERDICT)
 
 
 class Batch(Input, frozen=True):
@@ -88,6 +90,7 @@ class Plant(msgspec.Struct, frozen=True):
     checkpoints: tuple[tuple[str, Checkpoint], ...]
     deaths_left: int = 0
     undecided_left: int = 0
+    silent_left: int = 0
     number: int = 0
     sinks: tuple[tuple[str, int], ...] = ()
     channel: tuple[int, ...] = ()
@@ -103,6 +106,7 @@ class Plant(msgspec.Struct, frozen=True):
     said: tuple[tuple[int, bool], ...] = ()
     cold: bool = False
     refusals: bool = False
+    missed: bool = False
     fault: str = ""
 
     @property
@@ -132,9 +136,9 @@ class Plant(msgspec.Struct, frozen=True):
                 return self.launch(site, fragment, epoch)
             case Halt(fragment, epoch, clean):
                 waiting = any(not ready for *_, ready in self.warm)
-                before = (LAUNCHING, ALIVE) if clean else (LAUNCHING, ALIVE, FINISHING)
-                halted = self.phase((site, fragment, epoch), before, FINISHING if clean else HALTING)
-                return halted.but(cold=self.cold or (clean and waiting))
+                twice = clean and any(one[:4] == (site, fragment, epoch, FINISHING) for one in self.lives)
+                halted = self.phase((site, fragment, epoch), ENDABLE, FINISHING if clean else HALTING)
+                return halted.but(cold=self.cold or (clean and waiting), fault=HASTY if twice else self.fault)
             case Turn(number):
                 return self.but(turn=number)
             case Warm(number, fragment, where):
@@ -145,8 +149,8 @@ class Plant(msgspec.Struct, frozen=True):
                 return self.but(drains=tuple(sorted((*self.drains, (number, channel, fragment)))))
             case Decide(number):
                 return self.but(deciding=number)
-            case Changed(number) | NotChanged(number):
-                return self.verdict(number, isinstance(effect, Changed))
+            case Changed(number, reason) | NotChanged(number, reason):
+                return self.verdict(number, isinstance(effect, Changed), reason)
         return self
 
     def fence(self, fragment: str, epoch: int) -> Plant:
@@ -171,23 +175,31 @@ class Plant(msgspec.Struct, frozen=True):
             fault = CROWDED
         refused = any(epoch < fences[stream] for stream in piece.writes)
         life = Life(site, fragment, epoch, REFUSED if refused else LAUNCHING, piece)
-        warm = tuple(one for one in self.warm if one[:3] != (self.number, fragment, site))
+        warm = tuple(one for one in self.warm if one[1:3] != (fragment, site) or one[0] > self.number)
         lives = tuple(sorted((*self.lives, life)))
         return self.but(lives=lives, warm=warm, fault=fault, refusals=self.refusals or refused)
 
-    def verdict(self, number: int, changed: bool) -> Plant:
+    def verdict(self, number: int, changed: bool, reason: str) -> Plant:
         """What was said of a change, and whether it is so."""
         made = self.number == number > self.resumed
         wrong = changed != made or number in dict(self.said)
         said = tuple(sorted((*self.said, (number, changed))))
-        return self.but(said=said, fault=VERDICT if wrong else self.fault)
+        alive = {one[:2] for one in self.lives if one.phase == ALIVE}
+        runs = all((piece.site, name) in alive for name, piece in self.plan.items())
+        missed = "does not run yet" in reason or (not reason and not runs and not self.case.may_drain)
+        return self.but(said=said, fault=VERDICT if wrong else self.fault, missed=self.missed or missed)
 
     def choices(self) -> Iterator[Choice]:
         """What may happen next."""
         if self.resuming:
             starts = tuple(Start(name, piece.site) for name, piece in self.plan.items())
             yield Choice(DESK, InForce(self.number, starts), self.but(resuming=False))
-        yield from self.changing()
+        for choice in self.changing():
+            yield choice
+            assert isinstance(choice.after, Plant)
+            if self.silent_left and choice.due and choice.heard:
+                after = choice.after.but(silent_left=self.silent_left - 1)
+                yield Choice(DESK, choice.fact, after, due=False, heard=False)
         for life in self.lives:
             yield from self.living(life)
 
@@ -268,8 +280,14 @@ class Plant(msgspec.Struct, frozen=True):
             case "finishing" | "alive" if fenced:
                 # A launch meets the fence when it next commits; one without records may never do so.
                 yield Choice(site, Died(fragment, epoch, "fenced"), gone, due=phase == FINISHING)
+        taken_all = not half and dict(self.checkpoints)[fragment].taken == self.case.records
+        if self.case.may_drain and taken_all and phase != LAUNCHING:
+            yield Choice(site, Drained(fragment, epoch), gone, due=False)
         if self.deaths_left:
-            yield Choice(site, Died(fragment, epoch, "died"), gone.but(deaths_left=self.deaths_left - 1), due=False)
+            dead = gone.but(deaths_left=self.deaths_left - 1)
+            yield Choice(site, Died(fragment, epoch, "died"), dead, due=False)
+            if phase == FINISHING and half:
+                yield Choice(site, Halted(fragment, epoch, clean=False), dead, due=False)
 
     def batch(self, life: Life, half: bool) -> Iterator[Choice]:
         """The next step of a batch, where one can be taken."""
@@ -324,7 +342,7 @@ class Plant(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **changes)
 
 
-def plant(case: Case, deaths: int = 0, undecided: int = 0) -> Plant:
+def plant(case: Case) -> Plant:
     """The ground before anything has run."""
     checkpoints = tuple(sorted((name, Checkpoint()) for name in case.cut(case.sites)))
-    return Plant(case, case.sites, checkpoints, deaths, undecided)
+    return Plant(case, case.sites, checkpoints, *case.faults)

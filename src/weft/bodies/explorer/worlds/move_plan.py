@@ -39,13 +39,14 @@ class Case:
         refused: tuple[int, ...] = (),
         expected: Mapping[int, bool] | None = None,
         soft: bool = False,
+        may_drain: bool = False,
     ) -> None:
         self.sites = _placed(sites)
         self.changes = {number: _placed(change) for number, change in enumerate(changes, 1)}
         self.stateful = stateful
-        self.faults = (0, 0)
+        self.faults = (0, 0, 0)
         self.records = records
-        self.impossible, self.refused, self.soft = impossible, refused, soft
+        self.impossible, self.refused, self.soft, self.may_drain = impossible, refused, soft, may_drain
         never = (*impossible, *refused)
         self.expected = {number: number not in never for number in self.changes} if expected is None else expected
 
