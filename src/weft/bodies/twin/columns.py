@@ -30,17 +30,20 @@ RECORD_SIZE = 8
 # What every reader of a stream has: an operator or a sink.
 HOME = 0
 
-# What every stream's maker has: a source or an operator.
-RANK, READERS, READERS_N, NUMBER, FLOATS, HELD = range(1, 7)
+# What every stream's maker has, a source or an operator: one cache line. QUICK is for the common case of one reader:
+# its handle << 1 | side (NOBODY where there are others or it is a sink), and where only a delay lies between, that and
+# its site.
+RANK, NUMBER, FLOATS, HELD, QUICK_READER, QUICK_DELAY, QUICK_SITE = range(1, 8)
+READERS, READERS_N = 16, 17
 
 # A site.
 SERVING, STARTED, HEAD, TAIL, WAITING, WAITING_MAX, BUSY, DOWN, AREA, SINCE, INDEX, SPEED = range(12)
 SITE_SIZE = 16
 
 # An operator.
-WAITS, LIMIT, COST, KEY_COST, KEY_SELECTIVITY, ARRIVED, BEGUN, ENDED, MANY = range(7, 16)  # two cache lines to here
-KIND, BLOCKS, PARKED, PARKED_END, OUTSIDE, OUTSIDE_END, DROPPED, DUE = range(16, 24)
-RING_0, RING_1, RING_SIZE, WINDOW = range(24, 28)
+WAITS, LIMIT, COST, KEY_SELECTIVITY, ARRIVED, BEGUN, ENDED, MANY = range(8, 16)  # what every visit needs ends here
+KEY_COST, KIND, BLOCKS, PARKED, PARKED_END, OUTSIDE, OUTSIDE_END, DROPPED, DUE = range(18, 27)
+RING_0, RING_1, RING_SIZE, WINDOW = range(27, 31)
 OPERATOR_SIZE = 32
 FILTER, JOIN_RECORDS, JOIN_SECONDS, WINDOW_RECORDS, WINDOW_SECONDS = range(5)
 CONSTANT, UNIFORM, EXPONENTIAL, NORMAL, EMPIRICAL = range(5)
@@ -48,8 +51,9 @@ BYTES, COST_A, COST_B, SELECTIVITY, LENGTH, RATE_MAX_0, RATE_MAX_1 = range(7)  #
 FLOATS_SIZE = 7
 
 # A source.
-STEP, STEP_LAST, STEP_RATE, BORN, BACKLOG, BACKLOG_END, RANDOM, KEY_GAP, EVENT = range(7, 16)
-SOURCE_SIZE = 16
+STEP, STEP_LAST, STEP_RATE, BORN, BACKLOG, BACKLOG_END, RANDOM, KEY_GAP = range(8, 16)
+EVENT = 18
+SOURCE_SIZE = 24
 EXACT_NS = 1  # in x
 
 # A link.

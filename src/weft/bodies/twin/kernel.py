@@ -34,7 +34,6 @@ from weft.bodies.twin.columns import (
     FREE_N,
     GREATEST,
     GROW,
-    HEAP,
     HEAP_N,
     HELD,
     HOME,
@@ -93,7 +92,7 @@ from weft.bodies.twin.columns import (
     WINDOWS_N,
 )
 from weft.bodies.twin.memory import compiled, floats, inlined, ints
-from weft.bodies.twin.pool import give, key_for, pop, refill, schedule, take
+from weft.bodies.twin.pool import give, key_for, pop, push, refill, schedule, take
 from weft.bodies.twin.stations import append, count_busy, start_next, stay, unpark
 from weft.bodies.twin.streams import arrive_quickly, deliver, deliver_quickly, hop
 
@@ -347,11 +346,12 @@ def loop(m: Any, x: Any, now: int, until: int) -> Any:
         if m[TODO_N]:
             release(m, x, now)
             continue
-        if m[HEAP_N] == 0 and not refill(m, until):
+        r = pop(m) if m[HEAP_N] > 0 else refill(m, until)
+        if r == NOBODY:
             return until, DONE
-        if m[m[m[HEAP]] + TIME] >= until:
+        if m[r + TIME] >= until:
+            push(m, r)
             return until, DONE
-        r = pop(m)
         now = m[r + TIME]
         kind = m[r + KEY] >> KIND_SHIFT
         if m[r + AT] == NOBODY:  # a service that was broken off

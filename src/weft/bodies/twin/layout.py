@@ -195,6 +195,8 @@ def _readers(
                 followers.setdefault((query.name, sink.from_), []).append(row)
             readers[stream_of(query, sink.from_)] += [row, -1]
     for stream, maker in makers.items():
+        alone = len(readers[stream]) == 2 and readers[stream][1] >= 0
+        a.set(maker, c.QUICK_READER, readers[stream][0] << 1 | readers[stream][1] if alone else c.NOBODY)
         a.set(maker, c.READERS, a.array(readers[stream] or [0, -1]))
         a.set(maker, c.READERS_N, len(readers[stream]) // 2)
     a.scalars({c.SPARE: SPARE + max((len(one) for one in readers.values()), default=0)})

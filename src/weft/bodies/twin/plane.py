@@ -26,6 +26,7 @@ class Plane:
         self.now_ns = 0
         self._sites = np.array(list(layout.sites.values()), np.int64)
         self._busy = np.zeros(len(self._sites), np.int64)
+        self._shorten()
         start_sources(self.m, self.x)
 
     def advance(self, until_ns: int) -> None:
@@ -84,6 +85,19 @@ class Plane:
         self.m[c.EVENTS] = 0
         self.measures.forget(at_ns, {name: self.get(k, c.BORN) for name, k in self.layout.sources.items()})
 
+    def _shorten(self) -> None:
+        """Notes for streams with one reader at another site how far that is, where nothing limits the way."""
+        m, layout = self.m, self.layout
+        for maker in (*layout.sources.values(), *layout.operators.values()):
+            m[maker + c.QUICK_DELAY] = c.NOBODY
+            reader = int(m[maker + c.QUICK_READER])
+            if reader == c.NOBODY:
+                continue
+            here, there = int(m[maker + c.HOME]), int(m[(reader >> 1) + c.HOME])
+            way = int(m[c.WAYS] + 2 * (m[here + c.INDEX] * m[c.SITES_N] + m[there + c.INDEX]))
+            if here != there and m[way] >= 0 and m[way + 1] == c.NOBODY:
+                m[maker + c.QUICK_DELAY], m[maker + c.QUICK_SITE] = m[way], there
+
     def work_off(self) -> None:
         """Lets those go on whose last hold was taken off."""
         self.advance(self.now_ns)
@@ -105,6 +119,7 @@ class Plane:
         hands.rehome(self.m, self.layout.operators[operator], there, self.now_ns)
         for sink in self.layout.followers.get(operator, ()):
             self.m[sink + c.HOME] = there
+        self._shorten()
 
     def crash(self, site: str) -> None:
         """A site serves no more, and its sources keep their records back."""

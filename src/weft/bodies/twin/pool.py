@@ -115,8 +115,8 @@ def schedule(m: Any, r: int) -> None:
 
 
 @inlined
-def refill(m: Any, until: int) -> bool:
-    """Turns the wheel to the next slot with an event due in it; False where none comes before `until`."""
+def refill(m: Any, until: int) -> Any:
+    """Turns the wheel to the next slot with an event due and gives the first; NOBODY where none is before `until`."""
     width, mask, wheel = m[WIDTH], m[WHEEL_MASK], m[WHEEL]
     last = (until - 1) >> width
     cursor = m[CURSOR]
@@ -126,6 +126,9 @@ def refill(m: Any, until: int) -> bool:
         if r == NOBODY:
             continue
         m[CURSOR] = cursor
+        if m[r + NEXT] == NOBODY and m[r + TIME] >> width == cursor:
+            m[wheel + (cursor & mask)] = NOBODY
+            return r
         kept = NOBODY
         while r != NOBODY:
             following = m[r + NEXT]
@@ -137,6 +140,6 @@ def refill(m: Any, until: int) -> bool:
             r = following
         m[wheel + (cursor & mask)] = kept
         if m[HEAP_N] > 0:
-            return True
+            return pop(m)
     m[CURSOR] = max(cursor, m[CURSOR])
-    return False
+    return NOBODY

@@ -39,6 +39,9 @@ from weft.bodies.twin.columns import (
     NOBODY,
     NUMBER,
     NUMBER_SHIFT,
+    QUICK_DELAY,
+    QUICK_READER,
+    QUICK_SITE,
     RANK,
     READERS,
     READERS_MAX,
@@ -105,12 +108,10 @@ def arrive(m: Any, x: Any, r: int, now: int) -> None:
 @inlined
 def arrive_quickly(m: Any, x: Any, r: int, now: int) -> None:
     """As `arrive`, the common case first: one reader, an operator, where the record was sent."""
-    stream = m[r + STREAM]
-    first = m[stream + READERS]
-    reader = m[first]
-    if m[stream + READERS_N] == 1 and m[first + 1] >= 0 and m[reader + HOME] == m[r + AT]:
+    reader = m[m[r + STREAM] + QUICK_READER]
+    if reader != NOBODY and m[(reader >> 1) + HOME] == m[r + AT]:
         m[EVENTS] += 1
-        accept(m, x, reader, m[first + 1], r, now)
+        accept(m, x, reader >> 1, reader & 1, r, now)
     else:
         arrive(m, x, r, now)
 
@@ -215,14 +216,14 @@ def depart(m: Any, x: Any, r: int, start: int, there: int, mask: int, now: int, 
 def deliver_quickly(m: Any, x: Any, r: int, start: int, now: int) -> None:
     """As `deliver`, the common case first: one reader, at another site, with nothing but a delay between."""
     stream = m[r + STREAM]
-    there = m[m[m[stream + READERS]] + HOME]
-    way = m[WAYS] + 2 * (m[start + INDEX] * m[SITES_N] + m[there + INDEX])
-    if m[stream + READERS_N] == 1 and there != start and m[way + 1] == NOBODY and m[way] >= 0:
-        m[r + AT] = there
-        m[r + MASK] = 1
-        m[r + TIME] = now + m[way]
-        m[r + KEY] = key_for(ARRIVE, m[stream + RANK], m[stream + NUMBER] << NUMBER_SHIFT, m[there + INDEX])
-        m[stream + NUMBER] += 1
-        schedule(m, r)
-    else:
+    delay = m[stream + QUICK_DELAY]
+    if delay == NOBODY:
         deliver(m, x, r, start, now, False)
+        return
+    m[r + AT] = m[stream + QUICK_SITE]
+    m[r + MASK] = 1
+    m[r + TIME] = now + delay
+    # One reader means one copy: its destination need not be in the key.
+    m[r + KEY] = key_for(ARRIVE, m[stream + RANK], m[stream + NUMBER] << NUMBER_SHIFT, 0)
+    m[stream + NUMBER] += 1
+    schedule(m, r)
