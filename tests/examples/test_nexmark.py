@@ -55,6 +55,7 @@ def test_recorded_data_gives_exactly_the_expected_rows(kind: str, spark: Any, tm
 
 
 @pytest.mark.spark
+@pytest.mark.skipif(RECORDED.is_dir() if DATA else False, reason="recorded data is at hand and says more")
 def test_made_up_data_gives_the_rows_of_batch_spark(spark: Any, tmp_path: Path) -> None:
     folder = filled(tmp_path, bids=500, made_up=True)
     wanted = batch(spark, folder)

@@ -47,7 +47,7 @@ def run_with_moves(
 
 @pytest.mark.parametrize("seed", [1])
 def test_every_record_arrives_once_while_operators_move(seed: int, spark: Any, tmp_path: Path) -> None:
-    deployment, summary, _ = run_with_moves(tmp_path, seed, records=3000, rate_per_s=150, moves=8)
+    deployment, summary, _ = run_with_moves(tmp_path, seed, records=1500, rate_per_s=150, moves=6)
     made = [move for move in summary["moves"] if "state" not in move]
     assert made, f"no move was made: {summary['moves']}"
     found = differing(delivered(spark, deployment), expected(spark, deployment))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings, strategies
 
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Deployment, Link, Operator, Query, Sink, Site, Source, Watermark
@@ -153,14 +154,27 @@ def check_seed(session: Any, seed: int, folder: Path) -> None:
         assert sink_rows(session, deployment, query) == batch_rows(session, deployment, query), (seed, query)
 
 
+FEW = settings(
+    max_examples=2, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+MANY = settings(FEW, max_examples=60, derandomize=False)
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("seed", range(3))
-def test_results_equal_batch_spark_wherever_operators_run(seed: int, spark: Any, tmp_path: Path) -> None:
-    check_seed(spark, seed, tmp_path)
+@FEW
+@given(seed=strategies.integers(1, 1_000_000))
+def test_results_equal_batch_spark_wherever_operators_run(
+    seed: int, spark: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    check_seed(spark, seed, tmp_path_factory.mktemp(f"seed-{seed}"))
 
 
 @pytest.mark.spark
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 160))
-def test_results_equal_batch_spark_for_many_more_seeds(seed: int, spark: Any, tmp_path: Path) -> None:
-    check_seed(spark, seed, tmp_path)
+@MANY
+@given(seed=strategies.integers(1, 1_000_000))
+def test_results_equal_batch_spark_for_many_more_seeds(
+    seed: int, spark: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    check_seed(spark, seed, tmp_path_factory.mktemp(f"seed-{seed}"))
