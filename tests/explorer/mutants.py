@@ -6,11 +6,12 @@ Only the bodies of functions are changed: words, limits and the table of steps s
 from __future__ import annotations
 
 import ast
-import copy
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import NamedTuple
+
+Path = tuple[tuple[str, int | None], ...]
+"""The way to a node: a field, and a place where it is a list."""
 
 
 class Mutant(NamedTuple):
@@ -18,14 +19,16 @@ class Mutant(NamedTuple):
 
     module: str
     name: str
-    tree: ast.Module
+    source: str
+    path: Path
+    node: ast.AST | None
 
-    def load(self, **replaced: object) -> ModuleType:
-        """The faulty module, beside the sound one; names it imported may be replaced by others."""
+    def load(self) -> ModuleType:
+        """The faulty module, beside the sound one."""
+        tree = ast.parse(self.source)
+        _put(tree, self.path, self.node)
         made = ModuleType(self.module)
-        made.__dict__.update(__file__=sys.modules[self.module].__file__)
-        exec(compile(self.tree, f"<{self.name}>", "exec"), made.__dict__)
-        made.__dict__.update(replaced)
+        exec(compile(ast.fix_missing_locations(tree), f"<{self.name}>", "exec"), made.__dict__)
         return made
 
 
@@ -34,7 +37,7 @@ class Fault(NamedTuple):
 
     what: str
     line: str
-    path: tuple[tuple[str, int | None], ...]
+    path: Path
     node: ast.AST | None
 
 
@@ -42,22 +45,21 @@ def mutants(module: ModuleType, functions: tuple[str, ...] = ()) -> list[Mutant]
     """Every mutant of a module's functions, or of those named, in the order of the source."""
     assert module.__file__ is not None
     with open(module.__file__, encoding="utf-8") as file:
-        tree = ast.parse(file.read())
-    made, seen = [], {}
-    for path, function in _functions(tree):
+        source = file.read()
+    made: list[Mutant] = []
+    seen: dict[str, int] = {}
+    for path, function in _functions(ast.parse(source)):
         if functions and function.name not in functions:
             continue
         for fault in _faults(function, ()):
             short = f"{module.__name__.rpartition('.')[2]}.{function.name}: {fault.what} `{fault.line}`"
             seen[short] = seen.get(short, 0) + 1
             name = short if seen[short] == 1 else f"{short} #{seen[short]}"
-            changed = copy.deepcopy(tree)
-            _put(changed, (*path, *fault.path), fault.node)
-            made.append(Mutant(module.__name__, name, ast.fix_missing_locations(changed)))
+            made.append(Mutant(module.__name__, name, source, (*path, *fault.path), fault.node))
     return made
 
 
-def _functions(tree: ast.Module) -> Iterator[tuple[tuple[tuple[str, int | None], ...], ast.FunctionDef]]:
+def _functions(tree: ast.Module) -> Iterator[tuple[Path, ast.FunctionDef]]:
     skipped = ("__init__", "extra", "set_extra", "snapshot", "restore", "story")
     for at, node in enumerate(tree.body):
         if isinstance(node, ast.FunctionDef):
@@ -68,7 +70,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[tuple[tuple[str, int | None],
                     yield (("body", at), ("body", place)), inner
 
 
-def _faults(node: ast.AST, path: tuple[tuple[str, int | None], ...]) -> Iterator[Fault]:
+def _faults(node: ast.AST, path: Path) -> Iterator[Fault]:
     """Every fault at a node and below it."""
     if isinstance(node, ast.expr | ast.stmt):
         yield from _here(node, path)
@@ -84,7 +86,7 @@ def _faults(node: ast.AST, path: tuple[tuple[str, int | None], ...]) -> Iterator
 
 
 def _here(  # noqa: PLR0912 one case for each kind of fault
-    node: ast.expr | ast.stmt, path: tuple[tuple[str, int | None], ...]
+    node: ast.expr | ast.stmt, path: Path
 ) -> Iterator[Fault]:
     """The faults that change this node itself."""
     line = ast.unparse(node).splitlines()[0][:90]
@@ -122,7 +124,7 @@ def _here(  # noqa: PLR0912 one case for each kind of fault
             yield Fault("swap state", f"{name} for {_SWAPS[name]}", path, ast.Name(_SWAPS[name], ast.Load()))
 
 
-def _parts(node: ast.Assign, path: tuple[tuple[str, int | None], ...]) -> Iterator[Fault]:
+def _parts(node: ast.Assign, path: Path) -> Iterator[Fault]:
     """Of several values assigned at once, one is left as it was."""
     if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
         for at, target in enumerate(node.targets[0].elts):
@@ -139,7 +141,7 @@ _SWAPS = {
 }  # fmt: skip
 
 
-def _put(tree: ast.AST, path: tuple[tuple[str, int | None], ...], node: ast.AST | None) -> None:
+def _put(tree: ast.AST, path: Path, node: ast.AST | None) -> None:
     """Puts a node in the place of another; None takes an element out of its list."""
     at: object = tree
     for name, place in path[:-1]:

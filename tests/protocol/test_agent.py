@@ -28,7 +28,7 @@ from weft.protocol.messages import (
     StopFragment,
 )
 
-LIMITS = AgentLimits(launch_ms_max=1000, halt_ms_max=100, halt_tries_max=2)
+LIMITS = AgentLimits(launch_ms_max=1000, halt_ms_max=100, halt_tries_max=2, clean_ms_max=500)
 
 
 def told(*inputs: Input, site: Agent | None = None) -> list[Effect]:
@@ -44,8 +44,8 @@ def start(epoch: int) -> Input:
     return Received("c", StartFragment("f", epoch))
 
 
-def stop(epoch: int) -> Input:
-    return Received("c", StopFragment("f", epoch))
+def stop(epoch: int, clean: bool = False) -> Input:
+    return Received("c", StopFragment("f", epoch, clean))
 
 
 def says(message: Message) -> Send:
@@ -143,3 +143,45 @@ def test_after_a_crash_the_epoch_from_before_has_failed_and_only_a_higher_one_la
     assert told(start(2), site=site) == [says(FragmentRefused("f", 2, 3))]
     assert told(stop(3), site=site) == [Fence("f", 4), says(FragmentStopped("f", 3))]
     assert Launch("f", 4) in told(start(4), site=site)
+
+
+def test_a_clean_stop_halts_at_a_batch_boundary_and_fences_only_then() -> None:
+    site = Agent("a", limits=LIMITS)
+    clean = told(start(1), Launched("f", 1), stop(1, clean=True), site=site)
+    assert clean == [Halt("f", 1, clean=True), SetTimer("f", 500)]
+    ended = told(Halted("f", 1, clean=True), site=site)
+    assert ended == [CancelTimer("f"), Fence("f", 2), says(FragmentStopped("f", 1, clean=True))]
+    assert told(stop(1, clean=True), site=site)[-1] == says(FragmentStopped("f", 1, clean=True))
+
+
+def test_a_clean_stop_said_again_goes_on() -> None:
+    assert told(start(1), stop(1, clean=True), stop(1, clean=True)) == [says(FragmentPending("f", 1))]
+
+
+def test_what_ends_otherwise_while_it_is_to_end_cleanly_is_not_clean_unless_it_drained() -> None:
+    unclean = says(FragmentStopped("f", 1))
+    assert told(start(1), stop(1, clean=True), Halted("f", 1))[-1] == unclean
+    assert told(start(1), stop(1, clean=True), Died("f", 1, "x"))[-1] == unclean
+    assert told(start(1), Died("f", 1, "x"), stop(1, clean=True))[-1] == unclean
+    drained = says(FragmentStopped("f", 1, clean=True))
+    assert told(start(1), stop(1, clean=True), Drained("f", 1))[-1] == drained
+    assert told(start(1), Drained("f", 1), stop(1, clean=True))[-1] == drained
+
+
+def test_what_finds_no_batch_boundary_in_time_is_fenced_and_halted_by_force() -> None:
+    site = Agent("a", limits=LIMITS)
+    forced = [Fence("f", 2), Halt("f", 1), SetTimer("f", 100)]
+    assert told(start(1), stop(1, clean=True), TimerFired("f"), site=site) == forced
+    assert told(Halted("f", 1, clean=True), site=site)[-1] == says(FragmentStopped("f", 1))
+
+
+def test_another_order_ends_by_force_what_was_to_end_cleanly() -> None:
+    forced = [Fence("f", 2), Halt("f", 1), SetTimer("f", 100)]
+    assert told(start(1), stop(1, clean=True), stop(1)) == forced
+    assert told(start(1), stop(1, clean=True), start(2)) == [Remember("f", 2), *forced]
+
+
+def test_a_clean_end_is_forgotten_with_the_next_launch_and_with_a_crash() -> None:
+    ended = (start(1), stop(1, clean=True), Halted("f", 1, clean=True))
+    assert told(*ended, start(2), Died("f", 2, "x"), stop(2, clean=True))[-1] == says(FragmentStopped("f", 2))
+    assert told(stop(1, clean=True), site=Agent("a", {"f": 1}, LIMITS))[-1] == says(FragmentStopped("f", 1))

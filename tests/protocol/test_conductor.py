@@ -11,7 +11,10 @@ from weft.protocol.hosting import (
     AllStopped,
     Conductor,
     ConductorLimits,
+    EndCleanly,
+    FragmentEnded,
     FragmentIsDown,
+    FragmentUp,
     GaveUp,
     Remember,
     Unwant,
@@ -170,3 +173,50 @@ def test_what_was_given_up_starts_when_it_is_wanted_again(conductor: Conductor) 
 
 def test_a_conductor_back_from_a_crash_does_not_call_all_stopped_what_it_has_not_stopped() -> None:
     assert told(Conductor("c", {"f": 1}), Unwant("f")) == []
+
+
+def test_a_fragment_starts_above_the_least_epoch_it_is_wanted_with(conductor: Conductor) -> None:
+    assert told(conductor, Want("f", "a", least=50))[0] == Remember("f", 51)
+    told(conductor, running(51), Unwant("f"), FragmentStopped("f", 51))
+    assert told(conductor, Want("f", "a", least=50))[0] == Remember("f", 52)
+
+
+def test_a_change_is_told_once_when_what_it_wants_runs_or_is_done(conductor: Conductor) -> None:
+    told(conductor, Want("f", "a", change=3))
+    assert FragmentUp("f", 3) in told(conductor, running())
+    assert told(conductor, running()) == []
+    assert told(conductor, Want("f", "a", change=4)) == [FragmentUp("f", 4)]
+    told(conductor, Want("g", "a", change=5))
+    assert FragmentUp("g", 5) in told(conductor, FragmentDone("g", 1))
+
+
+def test_a_clean_end_is_asked_for_until_answered_and_then_rests(conductor: Conductor) -> None:
+    told(conductor, Want("f", "a"), running())
+    clean = Send("a", StopFragment("f", 1, clean=True))
+    assert told(conductor, EndCleanly("f", 3)) == [clean, SetTimer("f", 100)]
+    assert told(conductor, WAIT)[0] == clean
+    assert told(conductor, FragmentStopped("f", 1, clean=True)) == [CancelTimer("f"), FragmentEnded("f", 3, True)]
+    assert told(conductor, Unwant("f")) == [AllStopped()]
+
+
+def test_what_drained_has_ended_cleanly(conductor: Conductor) -> None:
+    told(conductor, Want("f", "a"), running(), FragmentDone("f", 1))
+    assert told(conductor, EndCleanly("f", 3)) == [FragmentEnded("f", 3, True)]
+    told(conductor, Want("g", "a"), running(fragment="g"), EndCleanly("g", 3))
+    assert told(conductor, FragmentDone("g", 1))[1] == FragmentEnded("g", 3, True)
+
+
+def test_silence_a_refusal_and_a_failure_are_no_clean_ends(conductor: Conductor) -> None:
+    unclean = FragmentEnded("f", 3, False)
+    told(conductor, Want("f", "a"), running(), EndCleanly("f", 3), WAIT, WAIT)
+    assert told(conductor, WAIT) == [unclean]
+    told(conductor, Want("f", "a"), running(2), EndCleanly("f", 3))
+    assert unclean in told(conductor, FragmentRefused("f", 2, 9))
+    told(conductor, Want("f", "a"), running(10), FragmentFailed("f", 10, "x"), EndCleanly("f", 3))
+    assert unclean in told(conductor, FragmentStopped("f", 10))
+
+
+def test_what_is_wanted_again_while_it_ends_cleanly_starts_again(conductor: Conductor) -> None:
+    told(conductor, Want("f", "a"), running(), EndCleanly("f", 3), Want("f", "a", change=3))
+    assert told(conductor, WAIT)[0] == Send("a", StopFragment("f", 1))
+    assert told(conductor, FragmentStopped("f", 1, clean=True))[1] == Send("a", StartFragment("f", 2))

@@ -14,7 +14,7 @@ import msgspec
 from weft.bodies.explorer.world import Choice
 from weft.bodies.explorer.worlds.move_plan import CHANNEL, Case, Piece, Sites
 from weft.protocol import Effect, Input
-from weft.protocol.hosting import Died, Drained, Fence, Halt, Halted, Launch, Launched, Refused, Remember
+from weft.protocol.hosting import Died, Drained, Fence, FragmentUp, Halt, Halted, Launch, Launched, Refused, Remember
 from weft.protocol.moving import (
     Change,
     Changed,
@@ -139,6 +139,9 @@ class Plant(msgspec.Struct, frozen=True):
                 twice = clean and any(one[:4] == (site, fragment, epoch, FINISHING) for one in self.lives)
                 halted = self.phase((site, fragment, epoch), ENDABLE, FINISHING if clean else HALTING)
                 return halted.but(cold=self.cold or (clean and waiting), fault=HASTY if twice else self.fault)
+            case FragmentUp(fragment):
+                alive = any(one.fragment == fragment and one.phase == ALIVE for one in self.lives)
+                return self.but(missed=self.missed or not (alive or self.case.may_drain))
             case Turn(number):
                 return self.but(turn=number)
             case Warm(number, fragment, where):
@@ -184,10 +187,8 @@ class Plant(msgspec.Struct, frozen=True):
         made = self.number == number > self.resumed
         wrong = changed != made or number in dict(self.said)
         said = tuple(sorted((*self.said, (number, changed))))
-        alive = {one[:2] for one in self.lives if one.phase == ALIVE}
-        runs = all((piece.site, name) in alive for name, piece in self.plan.items())
-        missed = "does not run yet" in reason or (not reason and not runs and not self.case.may_drain)
-        return self.but(said=said, fault=VERDICT if wrong else self.fault, missed=self.missed or missed)
+        missed = self.missed or "does not run yet" in reason
+        return self.but(said=said, fault=VERDICT if wrong else self.fault, missed=missed)
 
     def choices(self) -> Iterator[Choice]:
         """What may happen next."""

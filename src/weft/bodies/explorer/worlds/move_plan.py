@@ -13,6 +13,7 @@ from typing import NamedTuple
 from weft.protocol.moving import End, Start
 
 CHANNEL = "s1"
+NOWHERE = "-"
 
 Sites = tuple[tuple[str, str], ...]
 
@@ -52,7 +53,8 @@ class Case:
 
     def after(self, sites: Sites, number: int) -> Sites:
         """The placement with a change applied to it."""
-        return tuple(sorted({**dict(sites), **dict(self.changes[number])}.items()))
+        after = {**dict(sites), **dict(self.changes[number])}
+        return tuple(sorted((operator, site) for operator, site in after.items() if site != NOWHERE))
 
     @cache  # noqa: B019 a case lives as long as its world
     def cut(self, sites: Sites) -> dict[str, Piece]:
@@ -83,5 +85,5 @@ class Case:
 
 
 def _placed(text: str) -> Sites:
-    """`1a 2b` as a placement."""
+    """`1a 2b` as a placement; `3-` takes an operator away."""
     return tuple(sorted((word[0], word[1]) for word in text.split()))
