@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.bodies.explorer.world import Claim, View, World
 from weft.bodies.explorer.worlds.move_ground import ALIVE, DESK, FAULTS, Plant, plant
-from weft.bodies.explorer.worlds.move_plan import Case
+from weft.bodies.explorer.worlds.move_plan import CHANNEL, Case
 from weft.protocol import Input, Machine
 from weft.protocol.hosting import Agent, AgentLimits, ConductorLimits
 from weft.protocol.moving import Ask, Cancel, Desk, Leave
@@ -105,9 +105,9 @@ def quiet(view: View) -> bool:
         rests = not lives and (row.state == "done" if wanted else row.state == "idle" and not row.want)
         if not (runs or rests):
             return False
-    sinks = {stream: 0 for piece in ground.plan.values() for stream in piece.writes if stream.startswith("k")}
-    sinks.update(ground.sinks)
-    return all(count == ground.case.records for count in sinks.values())
+    written = dict(ground.sinks)
+    sinks = [stream for piece in ground.plan.values() for stream in piece.writes if stream != CHANNEL]
+    return all(written.get(stream, 0) == ground.case.records for stream in sinks)
 
 
 def stopped(view: View) -> bool:
