@@ -23,7 +23,7 @@ from weft.spark.footers import Written
 from weft.spark.log import write_atomically
 from weft.spark.meaning import Births, Meaning
 from weft.spark.outputs import Commit, Output, Told, open_outputs
-from weft.spark.wiring import Entry, Plans, Wiring, tick
+from weft.spark.wiring import Entry, Plans, Wiring, count_is_kept, tick
 from weft.spec import changes_count
 
 
@@ -182,6 +182,9 @@ class FragmentRun:
                 out[name] = out.get(operator.from_[0], records_in)
             else:
                 out[name] = None
+        for name in reversed(self.fragment.trunk[:-1]):
+            if out[name] is None and count_is_kept(query, self.fragment, name):
+                out[name] = out[self.fragment.trunk[-1]]
         return out
 
     def drained(self) -> bool:

@@ -32,9 +32,14 @@ def new_reports(run: FragmentRun, after: int) -> Iterator[BatchReport]:
     """The reports of a fragment's batches later than `after`, oldest first."""
     if run.query is None:
         return
-    for raw in run.query._jsq.recentProgress():
+    fresh = []
+    for raw in reversed(run.query._jsq.recentProgress()):
+        if raw.batchId() <= after:
+            break  # asking for a number is cheap, taking a whole report is not
+        fresh.append(raw)
+    for raw in reversed(fresh):
         progress = json.loads(raw.json())
-        if progress["batchId"] > after and progress["durationMs"].get("addBatch") is not None:
+        if progress["durationMs"].get("addBatch") is not None:
             yield _report(run, progress)
 
 

@@ -104,7 +104,7 @@ class Wiring:
                 frame = operators.tagged(frame, asked, wait_ms)
             inputs[read_as] = frame
         result = operators.apply(operator, inputs, self.plans.deployment.folder)
-        if name != self.fragment.trunk[-1] and changes_count(operator) and not copy:
+        if changes_count(operator) and not copy and not count_is_kept(self.query, self.fragment, name):
             # Inside a fragment nothing else tells how many records an operator gave.
             result = result.observe(f"out_{name}", F.count(F.lit(1)).alias("rows"))
         return result
@@ -172,6 +172,16 @@ class Wiring:
         ghosts = ticks.select(*nothing, F.col(TIME), F.lit(True).alias(GHOST))
         records = frame.select("*", F.col(column).cast("timestamp").alias(TIME), F.lit(False).alias(GHOST))
         return records.unionAll(ghosts)
+
+
+def count_is_kept(query: Query, fragment: Fragment, name: str) -> bool:
+    """Whether all operators from here to the end of the trunk, which is counted anyway, keep the number of records."""
+    while name != fragment.trunk[-1]:
+        reader = next(one for one in query.consumers(name) if one.name in fragment.trunk)
+        if changes_count(reader):
+            return False
+        name = reader.name
+    return True
 
 
 def tick(folder: Path, name: str, end: bool) -> None:

@@ -12,6 +12,7 @@ from weft.spark.engine import SparkEngine
 from weft.spark.progress import BatchReport, new_reports
 
 HISTORY_MAX = 1000
+CPU_EVERY_S = 4.0
 NOTHING_YET: dict[str, Any] = {"batches": 0, "batch_ms": None, "busy_ms": 0}
 
 
@@ -24,9 +25,10 @@ class Progress:
         self._seen: dict[str, int] = {}
         self._fragments: dict[str, dict[str, Any]] = {}
         self._backlog_max: dict[str, int] = {}
+        self._cpu_due = 0.0
         self.history: dict[str, deque[tuple[int, float]]] = {}
 
-    def look(self) -> None:
+    def look(self, finally_: bool = False) -> None:
         """Take in what has been reported since the last look."""
         for name, run in list(self.engine.runs.items()):
             for source, rows in run.taken_sources().items():
@@ -36,7 +38,9 @@ class Progress:
                 self._take(name, report)
             site = self.engine.fragments[name].site
             self._backlog_max[site] = max(self._backlog_max.get(site, 0), self.backlog(name))
-        self.engine.cpu.look()
+        if time.monotonic() >= self._cpu_due or finally_:
+            self._cpu_due = time.monotonic() + CPU_EVERY_S
+            self.engine.cpu.look()
 
     def _take(self, name: str, report: BatchReport) -> None:
         numbers = self._fragments.setdefault(name, dict(NOTHING_YET))

@@ -33,7 +33,7 @@ from weft.spark.outputs import Commit
 from weft.spec import passes_through
 
 CONDUCTOR = "conductor"
-STATUS_EVERY_S = 0.5
+STATUS_EVERY_S = 1.0
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
 
@@ -310,7 +310,7 @@ class Run:
         deadline = time.monotonic() + STOP_S_MAX
         while not self._stopped.wait(0.1) and time.monotonic() < deadline:
             watch(self)
-        self.progress.look()
+        self.progress.look(finally_=True)
         if self._failure is not None:
             self.phase = "failed"
             self.state.write("status.json", {**self.status(), "reason": self._failure})

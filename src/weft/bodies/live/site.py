@@ -51,7 +51,7 @@ class Engine(Protocol):
         """A fragment ready to start; Fenced where the epoch is too low."""
 
 
-WATCH_S = 0.1
+WATCH_S = 0.25
 
 
 class SiteBody:

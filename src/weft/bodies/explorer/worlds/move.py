@@ -50,7 +50,7 @@ def stuck_is_fenced(view: View) -> bool:
 
 
 def waits_are_real(view: View) -> bool:
-    """What a change awaits has not come yet: from the conductor in any case, from the body unless it kept silent."""
+    """What a change awaits has not come yet, of the body unless it kept silent; and without awaiting none waits."""
     desk, ground = view.machine(DESK), view.ground
     rows = desk.conductor.rows
     for change in desk.mover.rows.values():
@@ -66,7 +66,8 @@ def waits_are_real(view: View) -> bool:
                 real = not awaited
             case _:
                 real = True
-        if not real:
+        waits = change.awaits or change.drains or change.state in ("queued", "asked", "deciding")
+        if not real or not waits:
             return False
     return True
 
