@@ -21,6 +21,8 @@ ENDED = "what ended cleanly is gone, and what starts next fences for itself"
 COSTS_TIME = "the change takes longer or is given up, as it may be after a fault; nothing is wrong"
 NOT_FOUND = {
     "mover.leave: drop condition `row.reason`": TEXT,
+    "mover.leave: drop condition `THE_END`": TEXT,
+    "mover.abort: keep `row.reason`": TEXT,
     "mover.on_end_timer: drop condition `row.awaits`": TEXT,
     "mover.on_end_timer: drop condition `row.drains`": TEXT,
     "mover.verdict: negate `missing`": TEXT,
