@@ -22,7 +22,7 @@ class CannotRun(ValueError):
 
 
 def state_folder(file: Path, given: Path | None) -> Path:
-    """`.weft/NAME` beside the deployment file, unless another place is given."""
+    """`.weft` beside the deployment file, unless another place is given."""
     return (given or file.parent / ".weft").resolve()
 
 

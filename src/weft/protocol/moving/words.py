@@ -4,8 +4,8 @@ What a body owes besides the contract of hosting:
 - `InForce` is told once, first, at every start: the plan that the journal holds, and the number of the change that
   made it. Changes are numbered upwards, above that number; `Ask` is told in that order.
 - `Turn` is answered with `Change`, worked out against the plan then in force, or `Moot`. `ends` are the fragments of
-  that plan which are not in the new one, upstream first; each drains the channels that it reads now and that nobody
-  writes in the new plan. `starts` are those of the new plan which are not in the old one.
+  that plan which are not in the new one, upstream first; each drains the channels whose records its operators
+  will get inside a fragment of the new plan. `starts` are those of the new plan which are not in the old one.
 - `Decide`: positions and state for all that starts are taken from what has ended, and written together with the new
   plan and its number in one atomic write, the journal; then `Decided`. Where that cannot be, the journal is unchanged:
   `Undecided`. Asked again, it is answered again. Never both: what `Undecided` was said of is never written.
