@@ -6,6 +6,7 @@ import os
 import statistics
 import threading
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Constant, Deployment, Link, Operator, Query, Sink, Site, Source
 
+FRAGMENTS = ("q.some", "q.few")
+# Of both sites together: 10,000 each, one after another through the channel between them.
 BATCHES = int(os.environ.get("WEFT_SOAK_BATCHES", "20000"))
 SPAN = BATCHES // 20  # the first and the last 1,000 of 20,000
 HOURS_MAX = 4.0
@@ -42,39 +45,60 @@ def size_of(folder: Path) -> int:
     return total
 
 
+@dataclass
+class Marks:
+    """What is read off now and then: bytes below the state's folder, of the JVM's live heap, and of this process."""
+
+    heap_bean: Any
+    gc: Any
+    disk: list[float] = field(default_factory=list)
+    heap: list[float] = field(default_factory=list)
+    process: list[float] = field(default_factory=list)
+
+    def take(self, folder: Path) -> None:
+        self.gc()
+        self.heap.append(self.heap_bean.getHeapMemoryUsage().getUsed())
+        self.disk.append(size_of(folder))
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        self.process.append(pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def ends(values: list[float], share: int) -> tuple[float, float]:
+    """The median at the start, past the warm-up, and at the end."""
+    return statistics.median(values[share // 2 : share // 2 + share]), statistics.median(values[-share:])
+
+
 @pytest.mark.spark
 @pytest.mark.long
 def test_twenty_thousand_small_batches_leave_time_disk_and_memory_flat(spark: Any, tmp_path: Path) -> None:
     run = Run(two_sites(tmp_path), tmp_path / ".weft", Options())
     thread = threading.Thread(target=run.go, daemon=True)
     thread.start()
-    memory = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
     durations: list[float] = []
-    seen = 0
-    marks: dict[str, list[float]] = {"disk": [], "heap": []}
+    seen = dict.fromkeys(FRAGMENTS, 0)
+    jvm = spark._jvm
+    marks = Marks(jvm.java.lang.management.ManagementFactory.getMemoryMXBean(), jvm.System.gc)
     deadline = time.monotonic() + HOURS_MAX * 3600
-    while seen < BATCHES and thread.is_alive() and time.monotonic() < deadline:
+    while len(durations) < BATCHES and thread.is_alive() and time.monotonic() < deadline:
         time.sleep(2)
         progress = run.progress
-        if progress is None or "q.few" not in progress.history:
+        if progress is None:
             continue
-        numbers = progress.fragment("q.few")
-        recent = [duration for _, duration in list(progress.history["q.few"])]
-        fresh = min(numbers["batches"] - seen, len(recent))
-        durations.extend(recent[len(recent) - fresh :])
-        seen = numbers["batches"]
-        spark._jvm.System.gc()
-        marks["disk"].append(size_of(tmp_path / ".weft"))
-        marks["heap"].append(memory.getHeapMemoryUsage().getUsed())
+        for name in FRAGMENTS:
+            total = progress.fragment(name)["batches"]
+            recent = [duration for _, duration in list(progress.history.get(name, ()))]
+            durations.extend(recent[max(0, len(recent) - (total - seen[name])) :])
+            seen[name] = total
+        if len(durations) >= SPAN / 5 * (len(marks.disk) + 1):
+            marks.take(tmp_path / ".weft")
+            print(f"batches {len(durations)}, {durations[-1]:.0f} ms, heap {marks.heap[-1] / 1e6:.0f} MB", flush=True)
     run.stop()
     thread.join(120)
-    assert len(durations) >= BATCHES * 0.95, f"only {len(durations)} batches were seen"
-    warm = durations[SPAN // 2 :]
-    first, last = statistics.median(warm[:SPAN]), statistics.median(warm[-SPAN:])
-    share = max(3, len(marks["disk"]) // 20)
-    disk = [statistics.median(marks["disk"][share : 2 * share]), statistics.median(marks["disk"][-share:])]
-    heap = [statistics.median(marks["heap"][share : 2 * share]), statistics.median(marks["heap"][-share:])]
-    print(f"batches {seen}: ms {first} -> {last}, state bytes {disk}, heap bytes {heap}")
-    assert last <= 1.1 * first
-    assert disk[1] <= 1.1 * disk[0]
-    assert heap[1] <= 1.1 * heap[0]
+    assert len(durations) >= BATCHES, f"only {len(durations)} batches were seen"
+    found = {"batch time (ms)": ends(durations, SPAN)}
+    for name in ("disk", "heap", "process"):
+        found[f"{name} (bytes)"] = ends(getattr(marks, name), 5)
+    told = ", ".join(f"{name} {first:,.0f} -> {last:,.0f}" for name, (first, last) in found.items())
+    print(f"batches {len(durations)}: {told}")
+    for name, (first, last) in found.items():
+        assert last <= 1.1 * first, f"{name} grew from {first:,.0f} to {last:,.0f}"

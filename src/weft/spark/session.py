@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 WORKERS = Path(__file__).parent / "workers"
+CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 LOG4J = """status = error
 name = weft
 appender.file.type = RollingFile
@@ -73,6 +74,11 @@ def settings(log4j: Path) -> dict[str, str]:
         "spark.sql.json.filterPushdown.enabled": "false",
         # Footers of channel files tell row counts and greatest event times for free, but only with this type.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        # Hadoop's usual way to a local file starts a process (chmod, stat) for every file it makes, and as many again
+        # for a checksum file beside it: most of the time that a small batch spends on its checkpoint.
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+        "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
         # Lets a stateful query restart from its checkpoint with other inputs and stateless operators.
