@@ -121,6 +121,16 @@ def read(file: Path) -> tuple[Report, Deployment]:
     return report, report.deployment
 
 
+def as_measured(file: Path, deployment: Deployment, state: Path | None = None) -> tuple[Deployment, list[str]]:
+    """The deployment with what its last run measured where it declares nothing, and a line for each thing taken."""
+    from weft.bodies.live.measurements import last_measured
+    from weft.bodies.live.state import state_folder
+    from weft.plan.measured import with_measured
+
+    known, taken = with_measured(deployment, last_measured(state_folder(file, state)))
+    return known, list(taken)
+
+
 def warnings_of(report: Report) -> list[str]:
     """The warnings of a file as lines."""
     return [problem.at(report.file) for problem in report.warnings]

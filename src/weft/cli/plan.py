@@ -13,6 +13,8 @@ from weft.cli.output import (
     File,
     Json,
     Rows,
+    State,
+    as_measured,
     fail,
     note,
     number,
@@ -34,6 +36,7 @@ def plan(
     compare: Annotated[bool, typer.Option("--compare", help="All planners side by side, and the twin's word.")] = False,
     seconds: Annotated[float, typer.Option(help="How long the twin runs each for --compare; 0 leaves it out.")] = 30.0,
     plot: Annotated[Path | None, typer.Option(help="Draw sites, links and operators into this file.")] = None,
+    state: State = None,
     json: Json = False,
 ) -> None:
     """Show where each operator would run and why, and what its queries may expect; nothing is started.
@@ -44,12 +47,14 @@ def plan(
     from weft.plan import NoPlacement, place
 
     report, deployment = read(file)
+    deployment, taken = as_measured(file, deployment, state)
+    warnings = [*warnings_of(report), *taken]
     if policy is not None:
         deployment = _with_policy(deployment, policy)
     if compare:
         from weft.cli.compare import compare as side_by_side
 
-        side_by_side(deployment, seed, seconds, warnings_of(report), json)
+        side_by_side(deployment, seed, seconds, warnings, json)
         return
     try:
         placement = place(deployment, seed=seed)
@@ -60,7 +65,7 @@ def plan(
 
         draw(deployment, placement, plot)
     planned = planned_json(deployment, placement)
-    planned["warnings"] = [*warnings_of(report), *planned["warnings"]]
+    planned["warnings"] = [*warnings, *planned["warnings"]]
     if json:
         print_json(planned)
     else:

@@ -15,6 +15,8 @@ from weft.cli.output import (
     File,
     Json,
     Rows,
+    State,
+    as_measured,
     console,
     fail,
     note,
@@ -35,6 +37,7 @@ def twin(
     seed: Annotated[int, typer.Option(help="Same seed, same story.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="Draw latencies and utilisations here.")] = None,
     warmup: Annotated[float, typer.Option(min=0.0, metavar="S", help="Seconds that do not count.")] = 0.0,
+    state: State = None,
     json: Json = False,
 ) -> None:
     """Simulate a deployment: latencies, promises, utilisations and moves, in virtual time.
@@ -46,6 +49,7 @@ def twin(
     from weft.plan import NoPlacement
 
     report, deployment = read(file)
+    deployment, taken = as_measured(file, deployment, state)
     show = _Progress()
     try:
         result = body.run(deployment, seconds=seconds, seed=seed, warmup_s=warmup, progress=show)
@@ -56,7 +60,7 @@ def twin(
         fail(f"{file}: {error}", WRONG_INPUT)
     except (OSError, ValueError) as error:
         fail(f"{plot}: {error}", FAILED)
-    result.warnings[:0] = warnings_of(report)
+    result.warnings[:0] = [*warnings_of(report), *taken]
     if json:
         print_json(result.as_json())
     else:

@@ -28,6 +28,7 @@ class Arrival:
     times_us: dict[str, int]
     end: bool
     segment: int = 0
+    rows: int | None = None  # None: users' files, which only Spark counts
 
 
 def lines_of(checkpoint: Path, batch: int) -> tuple[list[str], dict[str, str]]:
@@ -55,9 +56,10 @@ def from_channel(log: Log, start: int, end: int) -> Arrival:
     births = [manifest.birth_ms for manifest in manifests if manifest.birth_ms is not None and manifest.rows]
     birth_ms = (min(low for low, _ in births), max(high for _, high in births)) if births else None
     last: Manifest | None = manifests[-1] if manifests else (log.manifest(end - 1) if end else None)
+    rows = sum(manifest.rows for manifest in manifests)
     if last is None:
-        return Arrival(birth_ms, {}, False, end)
-    return Arrival(birth_ms, last.times_us, last.end, end)
+        return Arrival(birth_ms, {}, False, end, rows)
+    return Arrival(birth_ms, last.times_us, last.end, end, rows)
 
 
 def segment_of(offsets: Offsets | None, name: str) -> int:

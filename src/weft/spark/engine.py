@@ -17,7 +17,7 @@ from weft.spark.fragments import FragmentRun
 from weft.spark.log import fence
 from weft.spark.meaning import merged_time
 from weft.spark.outputs import Commit
-from weft.spark.progress import CpuTime
+from weft.spark.progress import StageTimes
 from weft.spark.recut import Ended, carry_over, goes_on
 from weft.spark.sinks import aside_of
 from weft.spark.wiring import Plans, Wiring
@@ -50,7 +50,7 @@ class SparkEngine:
         self.totals: dict[str, int] = {}
         self.until_done = False
         self.runs: dict[str, FragmentRun] = {}
-        self.cpu = CpuTime(session)
+        self.stages = StageTimes(session)
         self.generations: dict[str, int] = {}
         self._warm: dict[str, tuple[Fragment, Wiring, DataFrame]] = {}
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +14,25 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from weft.plan.fragments import Fragment
+from weft.plan.fragments import Fragment, source_of
 from weft.plan.times import Times
 from weft.spark import batch as batches
 from weft.spark import operators, sources
 from weft.spark.batch import Arrival, Offsets
 from weft.spark.checkpoint import last_committed, last_planned, wait_for_commit
+from weft.spark.counts import BatchCounts, records_out
 from weft.spark.footers import Written
 from weft.spark.log import write_atomically
 from weft.spark.meaning import Births, Meaning
 from weft.spark.outputs import Commit, Output, Told, open_outputs
-from weft.spark.wiring import Entry, Plans, Wiring, count_is_kept, tick
-from weft.spec import changes_count
+from weft.spark.wiring import Entry, Plans, Wiring, tick
+
+BATCHES_KEPT = 64  # of counts, until somebody has looked
+
+
+def query_name(fragment: str, epoch: int) -> str:
+    """What Spark calls a fragment's query under one epoch."""
+    return f"{fragment}#{epoch}"
 
 
 class Closed(RuntimeError):
@@ -68,6 +76,7 @@ class FragmentRun:
         self.clean = False
         self.ended = threading.Event()
         self.counts: dict[str, int] = {}
+        self.batches: deque[BatchCounts] = deque(maxlen=BATCHES_KEPT)
         self._sources_done = False
         self._left_open = False
         self._turn = threading.Lock()
@@ -97,7 +106,7 @@ class FragmentRun:
             tick(self.plans.folders.ticks(self.fragment.id), f"start-{self.epoch:06d}", end=False)
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", self.fragment.site)
         self.query = (
-            frame.writeStream.queryName(f"{self.fragment.id}#{self.epoch}")
+            frame.writeStream.queryName(query_name(self.fragment.id, self.epoch))
             .outputMode("update" if self.updates else "append")
             .option("checkpointLocation", str(self.checkpoint))
             .foreachBatch(self._write)
@@ -156,36 +165,24 @@ class FragmentRun:
                     continue
         return total
 
-    def backlog(self) -> int:
-        """Records that wait in the channels it reads."""
-        waiting = 0
+    def backlogs(self) -> Iterator[tuple[Entry, tuple[int, int]]]:
+        """Segments and records that wait in each channel it reads."""
         for entry in self.entries:
             if entry.is_channel:
                 log = self.plans.folders.stream(entry.stream)
-                waiting += log.backlog(f"{self.fragment.id}~{entry.name}")[1]
-        return waiting
+                yield entry, log.backlog(f"{self.fragment.id}~{entry.name}")
+
+    def backlog(self) -> int:
+        """Records that wait in the channels it reads."""
+        return sum(records for _, (_, records) in self.backlogs())
 
     def records(self, counted: dict[str, int], records_in: int) -> dict[str, int | None]:
-        """Records out of each operator: committed, counted on the way, or as many as came in; None where unknown."""
+        """Records out of each operator so far; None where nothing tells."""
         if self.fragment.query is None:
             return {}
-        query = self.plans.deployment.query(self.fragment.query)
-        out: dict[str, int | None] = {}
         committed = {o.operator: o.writer.last.rows_total for o in self.outputs if o.operator and o.writer.last}
-        for name in self.fragment.operators:
-            operator = query.operator(name)
-            if name in committed:
-                out[name] = committed[name]
-            elif name in counted:
-                out[name] = counted[name]
-            elif not changes_count(operator):
-                out[name] = out.get(operator.from_[0], records_in)
-            else:
-                out[name] = None
-        for name in reversed(self.fragment.trunk[:-1]):
-            if out[name] is None and count_is_kept(query, self.fragment, name):
-                out[name] = out[self.fragment.trunk[-1]]
-        return out
+        query = self.plans.deployment.query(self.fragment.query)
+        return records_out(query, self.fragment, committed, counted, records_in)
 
     def drained(self) -> bool:
         """Whether all inputs have ended and everything is committed."""
@@ -253,13 +250,16 @@ class FragmentRun:
         arrivals = {entry.name: self.meaning.arrival(entry, before, offsets) for entry in self.entries}
         births = self.meaning.births(arrivals, before, offsets)
         ended = self._has_ended(arrivals, offsets)
+        committed: dict[str, int] = {}
         waiting = [output for output in self.outputs if not output.writer.written(batch)]
         shared = len(waiting) > 1
         if shared:
             frame.persist()
         try:
             for output in waiting:
-                self._write_one(output, frame, batch, Brought(offsets, arrivals, births, ended))
+                rows = self._write_one(output, frame, batch, Brought(offsets, arrivals, births, ended))
+                if output.operator is not None:
+                    committed[output.operator] = rows
         finally:
             if shared:
                 frame.unpersist()
@@ -268,8 +268,19 @@ class FragmentRun:
         self._previous = (batch, offsets)
         for entry in self.entries:
             self.counts[entry.name] = arrivals[entry.name].segment
+        if len(waiting) == len(self.outputs):  # else part of it was done by an epoch before
+            entered = {
+                (entry.operator, self._name_of(entry)): arrivals[entry.name].rows
+                for entry in self.entries
+                if entry.operator is not None
+            }
+            self.batches.append(BatchCounts(batch, entered, committed))
         if ended:
             self.ended.set()
+
+    def _name_of(self, entry: Entry) -> str:
+        """What an entry's operator calls the stream it reads."""
+        return source_of(entry.stream).removeprefix(f"{self.fragment.query}.")
 
     def _has_ended(self, arrivals: dict[str, Arrival], offsets: Offsets) -> bool:
         if not self.meaning.windows_closed(self.entries, offsets):
@@ -294,7 +305,7 @@ class FragmentRun:
             return self._previous[1]
         return batches.read_offsets(self.checkpoint, batch - 1)
 
-    def _write_one(self, output: Output, frame: DataFrame, batch: int, brought: Brought) -> None:
+    def _write_one(self, output: Output, frame: DataFrame, batch: int, brought: Brought) -> int:
         written = output.write(self._branch(frame, output.operator), self.meaning.measured(output))
         if brought.ended:
             times = self.meaning.ended_times(output)
@@ -308,6 +319,7 @@ class FragmentRun:
             self._commit(output, batch, written, told)
         elif written.folder is not None:
             shutil.rmtree(written.folder, ignore_errors=True)
+        return written.rows
 
     def _commit(self, output: Output, batch: int, written: Written, told: Told) -> None:
         manifest = output.commit(batch, written, told)

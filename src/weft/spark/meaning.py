@@ -42,7 +42,7 @@ class Meaning:
             return Arrival(now, {}, False)
         start, end = batches.count_of(before, entry.name), batches.count_of(offsets, entry.name)
         born = now if source.arrivals is None else self._born(entry.stream, start, end)
-        return Arrival(born if end > start else None, {}, False, end)
+        return Arrival(born if end > start else None, {}, False, end, max(0, end - start))
 
     def _born(self, name: str, start: int, end: int) -> Births:
         if end <= start:

@@ -1,8 +1,9 @@
-"""What does Spark itself report? Batches of a query, and the CPU time of a site's pool."""
+"""What does Spark itself report? Batches of a query, and what their stages took."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,11 +11,14 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from weft.spark.counts import BatchCounts
 from weft.spark.folders import spark_name
 from weft.spark.fragments import FragmentRun
 from weft.spark.wiring import Entry
 
 STAGES_MISSING_MAX = 4
+BATCHES_MAX = 4096
+_DESCRIBED = re.compile(r"(.+)\nid = .*\nrunId = .*\nbatch = (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class BatchReport:
     sources: dict[str, int] = field(default_factory=dict)
     bad: dict[str, int] = field(default_factory=dict)
     operators: dict[str, int] = field(default_factory=dict)
+    counts: BatchCounts | None = None
 
 
 def new_reports(run: FragmentRun, after: int) -> Iterator[BatchReport]:
@@ -55,7 +60,9 @@ def _report(run: FragmentRun, progress: dict[str, Any]) -> BatchReport:
         elif kind == "out":
             operators[rest] = int(values["rows"])
     duration = progress["durationMs"].get("triggerExecution", 0)
-    return BatchReport(progress["batchId"], duration, rows, bad, operators)
+    batch = progress["batchId"]
+    counts = next((one for one in run.batches if one.batch == batch), None)
+    return BatchReport(batch, duration, rows, bad, operators, counts)
 
 
 def _of_files(run: FragmentRun, reported: list[dict[str, Any]]) -> Iterator[tuple[Entry, dict[str, Any]]]:
@@ -72,12 +79,13 @@ def _of_files(run: FragmentRun, reported: list[dict[str, Any]]) -> Iterator[tupl
                 break
 
 
-class CpuTime:
-    """CPU seconds of finished stages, by the pool (the site) they ran in."""
+class StageTimes:
+    """What finished stages took: CPU seconds by the pool (the site) they ran in, task time by query and batch."""
 
     def __init__(self, session: SparkSession) -> None:
         self._store = session.sparkContext._jsc.sc().statusStore()
         self._seconds: dict[str, float] = {}
+        self._work_ms: dict[tuple[str, int], float] = {}
         self._open: list[int] = []
         self._next_stage = 0
         self._next_stage = self._first_unseen()
@@ -109,6 +117,11 @@ class CpuTime:
             return False
         pool = str(stage.schedulingPool())
         self._seconds[pool] = self._seconds.get(pool, 0.0) + stage.executorCpuTime() / 1e9
+        batch = _batch_of(stage.description())
+        if batch is not None:
+            self._work_ms[batch] = self._work_ms.get(batch, 0.0) + stage.executorRunTime()
+            while len(self._work_ms) > BATCHES_MAX:
+                del self._work_ms[next(iter(self._work_ms))]
         return True
 
     def _stage(self, number: int) -> Any:
@@ -120,3 +133,13 @@ class CpuTime:
     def seconds(self, pool: str) -> float:
         """CPU seconds that a site's tasks have taken so far."""
         return self._seconds.get(pool, 0.0)
+
+    def work_ms(self, query: str, batch: int) -> float | None:
+        """The time that all tasks of a batch took together, told once; None where no stage of it is known."""
+        return self._work_ms.pop((query, batch), None)
+
+
+def _batch_of(description: Any) -> tuple[str, int] | None:
+    """The query and batch that Spark names in a stage's description."""
+    found = _DESCRIBED.match(description.get()) if description.isDefined() else None
+    return (found[1], int(found[2])) if found else None

@@ -6,13 +6,17 @@ import time
 from collections import deque
 from typing import Any
 
+from weft.bodies.live.costs import Costs
 from weft.bodies.live.measure import Meter
 from weft.model import Deployment
+from weft.plan.fragments import Fragment
 from weft.spark.engine import SparkEngine
+from weft.spark.fragments import query_name
 from weft.spark.progress import BatchReport, new_reports
 
 HISTORY_MAX = 1000
-CPU_EVERY_S = 4.0
+STAGES_EVERY_S = 4.0
+WAITING_MAX = 1024
 NOTHING_YET: dict[str, Any] = {"batches": 0, "batch_ms": None, "busy_ms": 0}
 
 
@@ -23,24 +27,55 @@ class Progress:
         self.meter = meter
         self.engine = engine
         self._seen: dict[str, int] = {}
+        self._epochs: dict[str, int] = {}
         self._fragments: dict[str, dict[str, Any]] = {}
         self._backlog_max: dict[str, int] = {}
-        self._cpu_due = 0.0
+        self._stages_due_s = 0.0
+        self.costs = Costs()
+        self._waiting: deque[tuple[Fragment, int, BatchReport]] = deque(maxlen=WAITING_MAX)
         self.history: dict[str, deque[tuple[int, float]]] = {}
 
     def look(self, finally_: bool = False) -> None:
         """Take in what has been reported since the last look."""
         for name, run in list(self.engine.runs.items()):
+            if self._epochs.get(name) != run.epoch:
+                self._epochs[name] = run.epoch
+                self.costs.started(name)
             for source, rows in run.taken_sources().items():
                 self.meter.timed[name, source] = rows
             for report in new_reports(run, self._seen.get(name, -1)):
                 self._seen[name] = report.batch
                 self._take(name, report)
+                self._waiting.append((run.fragment, run.epoch, report))
             site = self.engine.fragments[name].site
             self._backlog_max[site] = max(self._backlog_max.get(site, 0), self.backlog(name))
-        if time.monotonic() >= self._cpu_due or finally_:
-            self._cpu_due = time.monotonic() + CPU_EVERY_S
-            self.engine.cpu.look()
+        if time.monotonic() >= self._stages_due_s or finally_:
+            self._stages_due_s = time.monotonic() + STAGES_EVERY_S
+            self.engine.stages.look()
+            self._weigh()
+
+    def _weigh(self) -> None:
+        """Batches whose stages have been looked at tell what records cost."""
+        while self._waiting:
+            fragment, epoch, report = self._waiting.popleft()
+            if report.counts is None or fragment.query is None:
+                continue
+            query = self.engine.plans.deployment.query(fragment.query)
+            work_ms = self.engine.stages.work_ms(query_name(fragment.id, epoch), report.batch)
+            self.costs.add(query, fragment, report.counts, report.operators, report.sources, work_ms)
+        self.costs.weigh()
+
+    def operators(self) -> dict[str, dict[str, Any]]:
+        """Records, selectivity and cost per record of every operator, by `query.operator`."""
+        return {f"{query}.{name}": values for (query, name), values in self.costs.operators().items()}
+
+    def channels(self) -> dict[str, dict[str, int]]:
+        """Segments and records that wait in every channel, by stream and reader."""
+        waiting = {}
+        for name, run in list(self.engine.runs.items()):
+            for entry, (segments, records) in run.backlogs():
+                waiting[f"{entry.stream} -> {name}"] = {"segments": segments, "records": records}
+        return waiting
 
     def _take(self, name: str, report: BatchReport) -> None:
         numbers = self._fragments.setdefault(name, dict(NOTHING_YET))
@@ -81,14 +116,14 @@ class Progress:
         return numbers
 
     def sites(self, deployment: Deployment, flowing_s: float | None) -> dict[str, dict[str, Any]]:
-        """Utilisation (CPU time of a site's tasks over elapsed time and capacity) and the longest backlog."""
+        """Utilisation (CPU time of tasks over elapsed time and capacity), also of the quota; the longest backlog."""
         elapsed_s = max(1e-9, time.monotonic() - flowing_s) if flowing_s else 0.0
-        return {
-            site.name: {
-                "utilisation": round(self.engine.cpu.seconds(site.name) / (elapsed_s * site.capacity), 4)
-                if elapsed_s
-                else 0.0,
+        found = {}
+        for site in deployment.sites:
+            used = self.engine.stages.seconds(site.name) / (elapsed_s * site.capacity) if elapsed_s else 0.0
+            found[site.name] = {
+                "utilisation": round(used, 4),
+                "of_quota": round(used / site.quota, 4) if site.quota else None,
                 "queue_max": self._backlog_max.get(site.name, 0),
             }
-            for site in deployment.sites
-        }
+        return found

@@ -12,6 +12,7 @@ from typing import Any
 from weft.bodies.live.carrier import Carrier
 from weft.bodies.live.changes import Changes, Move
 from weft.bodies.live.measure import Meter
+from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import CannotRun, State, differences, identity
@@ -81,6 +82,7 @@ class Run:
         self._memory = threading.Lock()
         self.crashed: set[str] = set()
         self._steering = Steering(self)
+        self._measurements = Measurements(self, state)
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
@@ -288,6 +290,7 @@ class Run:
             if now >= next_status:
                 next_status = now + STATUS_EVERY_S
                 self.progress.look()
+                self._measurements.look()
                 self._check_carriers()
                 self.state.write("status.json", self.status())
                 self.spark.beat()
@@ -311,6 +314,7 @@ class Run:
         while not self._stopped.wait(0.1) and time.monotonic() < deadline:
             watch(self)
         self.progress.look(finally_=True)
+        self._measurements.look(finally_=True)
         if self._failure is not None:
             self.phase = "failed"
             self.state.write("status.json", {**self.status(), "reason": self._failure})

@@ -50,5 +50,6 @@ def summary_of(run: Run) -> dict[str, Any]:
         "wall_s": round(time.monotonic() - run.started_s, 3),
         "warnings": run.warnings,
         "placement": (changes.placement if changes else run.placement).as_json(),
+        "operators": progress.operators() if progress else {},
         "fragments": fragments,
     }
