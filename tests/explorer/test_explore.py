@@ -100,7 +100,7 @@ def small(asker: type[Machine] = Asker, **more: object) -> World:
 
 def test_a_small_world_has_the_states_one_can_count() -> None:
     # asked: idle, question under way, answer under way, answered with its timer, answered without.
-    assert run(small()) == ("small", 5, 4, ())
+    assert run(small())[:4] == ("small", 5, 4, ())
 
 
 def test_a_lost_message_is_survived_by_asking_again() -> None:

@@ -1,43 +1,25 @@
 """Breadth first over every order; the first broken claim gives the shortest story that breaks it.
 
-Steps of machines are remembered by (snapshot, input), so a step is computed once however often it is met.
+Python finds out what each step means (`alphabet`) and asks the claims (`claims`); the rest is compiled (`kernel`).
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from weft.bodies.explorer.world import State, View, World
-from weft.protocol import (
-    CancelTimer,
-    Effect,
-    IllegalStep,
-    Input,
-    Machine,
-    Message,
-    Received,
-    Send,
-    SetTimer,
-    TimerFired,
-)
-from weft.protocol import story_line as line
+import numpy as np
+
+from weft.bodies.explorer import kernel
+from weft.bodies.explorer.alphabet import FAULTS, Alphabet
+from weft.bodies.explorer.claims import Answers, Eyes
+from weft.bodies.explorer.story import Path, told
+from weft.bodies.explorer.world import World
 
 ENDS = "every wait ends: from here no quiet state can be reached"
+CIRCLE = "every run ends: these steps can go on in a circle"
 STEPS_LEGAL = "every step is legal"
 BOUNDED = "the world is explored whole"
-
-
-class Lost(Input, frozen=True):
-    """A message that never arrived."""
-
-    sender: str
-    message: Message
-
-
-class Crashed(Input, frozen=True):
-    """A machine that lost what it had not remembered."""
+BATCH = 1 << 14
 
 
 class Violation(NamedTuple):
@@ -49,205 +31,197 @@ class Violation(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What an exploration found."""
+    """What an exploration found; `sent_max` is the most messages that any run sends, where every run ends."""
 
     world: str
     states: int
     steps: int
     violations: tuple[Violation, ...]
+    sent_max: int | None = None
 
 
+class _Found(Exception):
+    """A claim is broken in a state."""
+
+    def __init__(self, claim: str, at: int) -> None:
+        super().__init__(claim)
+        self.claim, self.at = claim, at
 
 
-Told = tuple[str, Input, tuple[Effect, ...]]
-Next = tuple[State, Told, bool]
-"""A state, how it came about, and whether it comes about without faults."""
+class _Seen:
+    """The states known: their marks, which state each was first reached from, and what is quiet."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.table = np.full(1 << 12, -1, np.int32)
+        self.marks = np.zeros((1 << 11, 2), np.uint64)
+        self.parents: list[Any] = []
+        self.quiet: list[Any] = []
+
+    def intern(self, marks: Any, count: int) -> tuple[Any, Any]:
+        """The numbers of states, and which of them are new."""
+        targets = np.empty(count, np.uint32)
+        fresh = np.empty(count, np.int64)
+        done = new = 0
+        while True:
+            done, more = kernel.intern(self.table, self.marks, marks, done, count, self.count, targets, fresh[new:])
+            new += more
+            self.count += more
+            if done == count:
+                return targets, fresh[:new]
+            self.table = np.full(4 * self.table.size, -1, np.int32)
+            larger = np.zeros((self.table.size // 2 + 1, 2), np.uint64)
+            larger[: self.count] = self.marks[: self.count]
+            self.marks = larger
+            kernel.retable(self.table, self.marks, self.count)
 
 
-class _Explorer:
+class _Steps:
+    """The steps without faults between states, in the order of where they start."""
+
+    def __init__(self) -> None:
+        self.counts: list[Any] = []
+        self.targets: list[Any] = []
+        self.sent: list[Any] = []
+
+    def add(self, size: int, sources: Any, targets: Any, sent: Any, sound: Any) -> None:
+        """Adds the steps of the next states, `sources` counted from the first of them."""
+        sources, targets, sent = sources[sound], targets[sound], sent[sound]
+        order = np.argsort(sources, kind="stable")
+        self.counts.append(np.bincount(sources, minlength=size).astype(np.uint32))
+        self.targets.append(targets[order])
+        self.sent.append(sent[order])
+
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """Where the steps of each state start, where they lead, and how many messages they send."""
+        counts = np.concatenate(self.counts)
+        starts = np.zeros(counts.size + 1, np.int64)
+        np.cumsum(counts, out=starts[1:])
+        targets, sent = np.concatenate(self.targets), np.concatenate(self.sent)
+        self.counts, self.targets, self.sent = [], [], []
+        return starts, targets, sent
+
+
+class Exploration:
     """One exploration of one world."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        fresh = world.machines()
-        self.names = tuple(sorted(fresh))
-        self.place = {name: at for at, name in enumerate(self.names)}
-        self.scratch = fresh
-        machines = tuple(fresh[name].snapshot() for name in self.names)
-        self.first = State(machines, (), (), world.ground, (0,) * len(world.scripts), 0, 0, 0, 0)
-        self.memory: dict[tuple[str, bytes, Input], tuple[bytes, tuple[Effect, ...]]] = {}
-        self.thawed: dict[tuple[str, bytes], Machine] = {}
-
-    def thaw(self, name: str, state: State) -> Machine:
-        """A machine as a state has it."""
-        snapshot = state.machines[self.place[name]]
-        machine = self.thawed.get((name, snapshot))
-        if machine is None:
-            machine = self.world.machines()[name]
-            machine.restore(snapshot)
-            self.thawed[name, snapshot] = machine
-        return machine
-
-    def told(self, state: State, site: str, input: Input) -> tuple[State, Told]:
-        """The state after a machine took an input and its effects were performed."""
-        at = self.place[site]
-        key = (site, state.machines[at], input)
-        known = self.memory.get(key)
-        if known is None:
-            machine = self.scratch[site]
-            machine.restore(state.machines[at])
-            effects = tuple(machine.handle(input))
-            known = self.memory[key] = (machine.snapshot(), effects)
-        snapshot, effects = known
-        flight, timers, ground = state.flight, state.timers, state.ground
-        for effect in effects:
-            if isinstance(effect, Send):
-                between = dict(flight)
-                pair = (site, effect.to)
-                between[pair] = (*between.get(pair, ()), effect.message)
-                flight = tuple(sorted(between.items(), key=_pair))
-            elif isinstance(effect, SetTimer):
-                timers = tuple(sorted({*timers, (site, effect.name)}))
-            elif isinstance(effect, CancelTimer):
-                timers = tuple(one for one in timers if one != (site, effect.name))
-            else:
-                ground = ground.perform(site, effect)
-        machines = (*state.machines[:at], snapshot, *state.machines[at + 1 :])
-        after = state._replace(machines=machines, flight=flight, timers=timers, ground=ground)
-        return after, (site, input, effects)
-
-    def arrivals(self, state: State) -> Iterator[Next]:
-        """Messages that arrive, overtake or are lost."""
-        world = self.world
-        for place, (pair, messages) in enumerate(state.flight):
-            sender, to = pair
-            for at, message in enumerate(messages):
-                if at and state.overtaken >= world.overtake:
-                    break
-                rest = ((pair, messages[:at] + messages[at + 1 :]),) if len(messages) > 1 else ()
-                without = state._replace(flight=(*state.flight[:place], *rest, *state.flight[place + 1 :]))
-                if at:
-                    without = without._replace(overtaken=state.overtaken + 1)
-                elif state.lost < world.lose:
-                    yield without._replace(lost=state.lost + 1), (to, Lost(sender, message), ()), False
-                yield *self.told(without, to, Received(sender, message)), not at
-
-    def successors(self, state: State) -> Iterator[Next]:
-        """Every state one step away."""
-        world = self.world
-        busy = bool(state.flight)
-        yield from self.arrivals(state)
-        for choice in state.ground.choices():
-            busy |= choice.due
-            after = state._replace(ground=choice.after)
-            if choice.heard:
-                yield *self.told(after, choice.site, choice.fact), choice.due
-            else:
-                yield after, (choice.site, choice.fact, ()), choice.due
-        for which, script in enumerate(world.scripts):
-            done = state.scripts[which]
-            if done < len(script):
-                scripts = (*state.scripts[:which], done + 1, *state.scripts[which + 1 :])
-                yield *self.told(state._replace(scripts=scripts), *script[done]), True
-        if not busy or state.early < world.early:
-            early = state.early + busy
-            for timer in state.timers:
-                others = tuple(one for one in state.timers if one != timer)
-                after, told = self.told(state._replace(timers=others, early=early), timer[0], TimerFired(timer[1]))
-                yield after, told, not busy
-        if state.crashed < world.crash and world.reborn:
-            for site in world.mortal:
-                yield self.crashed(state, site), (site, Crashed(), ()), False
-
-    def crashed(self, state: State, site: str) -> State:
-        """The state after a machine crashed and came back with what it had remembered."""
-        assert self.world.reborn is not None
-        ground = state.ground.crash(site)
-        at = self.place[site]
-        snapshot = self.world.reborn(site, ground).snapshot()
-        return state._replace(
-            machines=(*state.machines[:at], snapshot, *state.machines[at + 1 :]),
-            timers=tuple(one for one in state.timers if one[0] != site),
-            ground=ground,
-            scripts=tuple(
-                0 if script and script[0][0] == site else done
-                for done, script in zip(state.scripts, self.world.scripts, strict=True)
-            ),
-            crashed=state.crashed + 1,
-        )
+        self.alphabet = Alphabet(world)
+        self.eyes = Eyes(self.alphabet)
+        self.claims = {claim: Answers(self.eyes, holds) for claim, holds in world.invariants.items()}
+        self.quiet = Answers(self.eyes, lambda view: view.told and world.quiet(view))
+        self.seen = _Seen()
+        self.edges = _Steps()
+        self.steps = 0
+        self.missing = np.empty((BATCH * 8, 2), np.int64)
+        self.width = 0
 
     def run(self) -> Result:
         """Explores all, or up to the first violation."""
-        world = self.world
-        ids: dict[State, int] = {self.first: 0}
-        order = [self.first]
-        how: list[tuple[int, Told] | None] = [None]
-        quiet = bytearray()
-        sources, targets = array("L"), array("L")
+        try:
+            self.explore()
+            sent_max = self.conclude()
+        except _Found as found:
+            path = Path(self.alphabet, self.seen.marks, np.concatenate(self.seen.parents))
+            violation = Violation(self.world.name, found.claim, told(path.to(found.at)))
+            return Result(self.world.name, self.seen.count, self.steps, (violation,))
+        return Result(self.world.name, self.seen.count, self.steps, (), sent_max)
 
-        def broken(claim: str, at: int, last: tuple[Told, ...] = ()) -> Result:
-            told = list(last)
-            while (step := how[at]) is not None:
-                at = step[0]
-                told.append(step[1])
-            told.reverse()
-            story = tuple(line(time, *one) for time, one in enumerate(told, 1))
-            return Result(world.name, len(order), steps_count, (Violation(world.name, claim, story),))
-
-        at = steps_count = 0
-        while at < len(order):
-            state = order[at]
-            view = View(state, all(n == len(s) for n, s in zip(state.scripts, world.scripts, strict=True)), self.thaw)
-            for claim, holds in world.invariants.items():
-                if not holds(view):
-                    return broken(claim, at)
-            quiet.append(view.told and world.quiet(view))
-            steps = self.successors(state)
-            while True:
-                try:
-                    after, told, sound = next(steps)
-                except StopIteration:
-                    break
-                except (IllegalStep, AssertionError) as error:
-                    return broken(f"{STEPS_LEGAL}: {str(error).splitlines()[0]}", at)
-                known = ids.get(after)
-                if known is None:
-                    known = ids[after] = len(order)
-                    order.append(after)
-                    how.append((at, told))
-                steps_count += 1
-                if sound:
-                    sources.append(at)
-                    targets.append(known)
+    def explore(self) -> None:
+        """Every state, level by level."""
+        row = self.alphabet.first()
+        rows, marks = row.reshape(1, -1), self.alphabet.mark(row).reshape(1, 2)
+        self.seen.intern(marks, 1)
+        self.seen.parents.append(np.zeros(1, np.uint32))
+        todo: list[Any] = [(rows, marks)]
+        self.judge(rows, 0)
+        first = at = 0
+        while at < len(todo):
+            rows, marks = todo[at]
+            todo[at] = None
             at += 1
-            if len(order) > world.states_max:
-                return broken(f"{BOUNDED}: it has more than {world.states_max} states", at - 1)
-        lonely = _cannot_reach(quiet, sources, targets)
-        if lonely is not None:
-            return broken(ENDS, lonely)
-        return Result(world.name, len(order), steps_count, ())
+            for start in range(0, len(rows), BATCH):
+                some = slice(start, start + BATCH)
+                new = self.expand(rows[some], marks[some], first)
+                first += len(rows[some])
+                if len(new[0]):
+                    todo.append(new)
+                if self.seen.count > self.world.states_max:
+                    raise _Found(f"{BOUNDED}: it has more than {self.world.states_max} states", first - 1)
 
+    def expand(self, rows: Any, marks: Any, first: int) -> tuple[Any, Any]:
+        """All steps from some states; the rows and marks of the new ones."""
+        alphabet = self.alphabet
+        again = np.arange(len(rows))
+        new_rows, new_marks = [], []
+        sources: list[Any] = []
+        targets: list[Any] = []
+        sent: list[Any] = []
+        sound: list[Any] = []
+        illegal = -1
+        capacity = 4096 + 8 * len(rows)
+        while len(again):
+            rows = alphabet.widened(rows)
+            out = (
+                np.empty((capacity, rows.shape[1]), np.int32), np.empty((capacity, 2), np.uint64),
+                np.empty(capacity, np.int64), np.empty(capacity, np.bool_), np.empty(capacity, np.uint8),
+            )  # fmt: skip
+            left = np.empty(len(again), np.int64)
+            count, lacks, redo, bad, value, op = kernel.expand(
+                rows, marks, again, *alphabet.tables(), alphabet.places[FAULTS], out, self.missing, left
+            )
+            if bad >= 0 and (illegal < 0 or bad < illegal):
+                illegal, why = bad, alphabet.illegal[int(value), int(op)]
+            found, fresh = self.seen.intern(out[1], count)
+            self.seen.parents.append((first + out[2][fresh]).astype(np.uint32))
+            for held, one in ((sources, out[2]), (sent, out[4]), (sound, out[3])):
+                held.append(one[:count].copy())
+            targets.append(found)
+            if len(fresh):
+                new_rows.append(out[0][fresh])
+                new_marks.append(out[1][fresh])
+            for lacking, wanted in np.unique(self.missing[:lacks], axis=0):
+                alphabet.resolve(int(lacking), int(wanted))
+            again = left[:redo]
+        self.steps += sum(len(one) for one in targets)
+        self.edges.add(len(rows), *(np.concatenate(one) for one in (sources, targets, sent, sound)))
+        if illegal >= 0:
+            raise _Found(f"{STEPS_LEGAL}: {why}", first + int(illegal))
+        if not new_rows:
+            return rows[:0], marks[:0]
+        fresh_rows = np.concatenate([alphabet.widened(one) for one in new_rows])
+        self.judge(fresh_rows, self.seen.count - len(fresh_rows))
+        return fresh_rows, np.concatenate(new_marks)
 
-def _pair(item: tuple[tuple[str, str], Any]) -> tuple[str, str]:
-    return item[0]
+    def judge(self, rows: Any, first: int) -> None:
+        """Asks all claims about new states."""
+        self.alphabet.offers_for(rows)
+        broken = {}
+        for claim, answers in self.claims.items():
+            wrong = np.flatnonzero(answers.of(rows) == 0)
+            if len(wrong):
+                broken[claim] = int(wrong[0])
+        if broken:
+            claim = min(broken, key=lambda one: broken[one])
+            raise _Found(claim, first + broken[claim])
+        self.seen.quiet.append(self.quiet.of(rows))
 
-
-def _cannot_reach(goal: bytearray, sources: array[int], targets: array[int]) -> int | None:
-    """The first state, in order of discovery, from which no goal can be reached."""
-    before: list[list[int]] = [[] for _ in goal]
-    for source, target in zip(sources, targets, strict=True):
-        before[target].append(source)
-    reach = bytearray(goal)
-    todo = [at for at, is_goal in enumerate(goal) if is_goal]
-    while todo:
-        for source in before[todo.pop()]:
-            if not reach[source]:
-                reach[source] = 1
-                todo.append(source)
-    lonely = reach.find(0)
-    return None if lonely < 0 else lonely
+    def conclude(self) -> int | None:
+        """Whether every wait ends, and what the longest run sends."""
+        starts, targets, sent = self.edges.arrays()
+        quiet = np.concatenate(self.seen.quiet).astype(np.uint8)
+        lonely = np.flatnonzero(kernel.settle(quiet, starts, targets) == 0)
+        if len(lonely):
+            raise _Found(ENDS, int(lonely[0]))
+        if not self.world.ends:
+            return None
+        order, before = kernel.in_order(starts, targets)
+        if len(order) < self.seen.count:
+            raise _Found(CIRCLE, int(np.flatnonzero(before)[0]))
+        return int(kernel.most(order, starts, targets, sent))
 
 
 def run(world: World) -> Result:
     """Explores one world, whole or up to its first violation."""
-    return _Explorer(world).run()
+    return Exploration(world).run()

@@ -42,32 +42,55 @@ class Ground(Protocol):
     def __hash__(self) -> int: ...
 
 
-class State(NamedTuple):
-    """One moment of a world, canonical: two equal moments are one state."""
-
-    machines: tuple[bytes, ...]
-    flight: Flight
-    timers: Timers
-    ground: Any
-    scripts: tuple[int, ...]
-    lost: int
-    crashed: int
-    early: int
-    overtaken: int
-
-
 class View:
-    """What an invariant sees of a state."""
+    """What a claim sees of a state; what it looks at is noted, so that it is asked only where that differs."""
 
-    __slots__ = ("_thaw", "flight", "ground", "state", "timers", "told")
+    __slots__ = ("_look",)
 
-    def __init__(self, state: State, told: bool, thaw: Callable[[str, State], Machine]) -> None:
-        self.state, self.told, self._thaw = state, told, thaw
-        self.flight, self.timers, self.ground = state.flight, state.timers, state.ground
+    def __init__(self, look: Callable[[str, Any], Any]) -> None:
+        self._look = look
 
     def machine(self, name: str) -> Any:
         """A machine as it is now; to be looked at only."""
-        return self._thaw(name, self.state)
+        return self._look("machine", name)
+
+    def mark(self, name: str) -> Any:
+        """What the world says of a machine as it is now: a small value, which many states share."""
+        return self._look("mark", name)
+
+    @property
+    def flight(self) -> Flight:
+        """All messages under way."""
+        flight: Flight = self._look("flight", None)
+        return flight
+
+    @property
+    def busy(self) -> bool:
+        """Whether messages, or facts that are due, are under way."""
+        busy: bool = self._look("busy", None)
+        return busy
+
+    @property
+    def timers(self) -> Timers:
+        """The timers that are set."""
+        timers: Timers = self._look("timers", None)
+        return timers
+
+    @property
+    def ground(self) -> Any:
+        """What is really so."""
+        return self._look("ground", None)
+
+    @property
+    def faults(self) -> Any:
+        """How often messages were lost or overtook others, machines crashed, and timers were early."""
+        return self._look("faults", None)
+
+    @property
+    def told(self) -> bool:
+        """Whether all scripts have been told to their ends."""
+        told: bool = self._look("told", None)
+        return told
 
 
 Claim = Callable[[View], bool]
@@ -95,3 +118,7 @@ class World(NamedTuple):
     overtake: int = 0
     """How many messages may arrive before others that were sent earlier between the same two."""
     states_max: int = 2_000_000
+    mark: Callable[[Any], Any] | None = None
+    """What claims that ask for marks need to know of a machine; hashable."""
+    ends: bool = False
+    """Whether every run must end by itself: no steps in a circle. Then the most messages of any run are counted too."""

@@ -213,7 +213,7 @@ def world(
     restarts: int = 5,
     agent: type[Agent] = Agent,
     conductor: type[Conductor] = Conductor,
-    **faults: int,
+    **faults: Any,
 ) -> World:
     """A world of agents at sites and a conductor that is told scripts."""
     limits = ConductorLimits(tries_max=tries, restarts_max=restarts, steady_polls=1)

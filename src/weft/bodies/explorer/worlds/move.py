@@ -26,10 +26,9 @@ def never_given_up(view: View) -> bool:
 
 def undisturbed(view: View) -> bool:
     """Whether nothing has gone wrong so far."""
-    state, before = view.state, view.state.ground.case
-    faults = state.lost + state.crashed + state.early + state.overtaken
-    left = (state.ground.deaths_left, state.ground.undecided_left, state.ground.silent_left)
-    return not faults and left == before.faults
+    ground = view.ground
+    left = (ground.deaths_left, ground.undecided_left, ground.silent_left)
+    return not any(view.faults) and left == ground.case.faults
 
 
 def as_expected(view: View) -> bool:
@@ -94,7 +93,7 @@ def quiet(view: View) -> bool:
         return False
     if any(site != DESK for site, _ in view.timers):
         return False
-    if not view.state.crashed and {number for number, _ in ground.said} != set(ground.case.changes):
+    if not view.faults.crashed and {number for number, _ in ground.said} != set(ground.case.changes):
         return False
     if ground.warm:
         return False
@@ -154,7 +153,7 @@ def world(
     patient: bool = True,
     agent: type[Agent] = Agent,
     desk: type[Desk] = Desk,
-    **faults: int,
+    **faults: Any,
 ) -> World:
     """A world in which the changes of a case are asked for in order, and `more` is told at any time.
 
