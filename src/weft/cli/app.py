@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from weft import __version__
-from weft.cli import bench, check, explain, explore, lab, logs, move, plan, run, status, stop, twin
+from weft.cli import bench, check, explain, explore, lab, logs, move, plan, profile, run, status, stop, twin
 
 app = typer.Typer(
     name="weft",
@@ -45,6 +45,7 @@ COMMANDS = (
     (plan.plan, "Show what would run where, and why."),
     (twin.twin, "Simulate a deployment in virtual time."),
     (run.run, "Run a deployment on Spark."),
+    (profile.profile, "Find out how much operators can take."),
     (status.status, "Show how a run is doing."),
     (logs.logs, "Show what sites heard and did."),
     (explain.explain, "Show why operators are where they are."),

@@ -241,7 +241,13 @@ class FragmentRun:
         with self._turn:
             if self.closing:
                 raise Closed(f"{self.fragment.id} ends before batch {batch}")
-            self._write_batch(frame, batch)
+            try:
+                self._write_batch(frame, batch)
+            except Exception:
+                # What a stop breaks off is no failure, and Spark chokes on the long story that would be told of it.
+                if self.closing:
+                    raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
+                raise
 
     def _write_batch(self, frame: DataFrame, batch: int) -> None:
         offsets = batches.read_offsets(self.checkpoint, batch)

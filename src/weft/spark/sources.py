@@ -86,7 +86,7 @@ def read_source(
         path, name_only = os.path.split(path)
         options["pathGlobFilter"] = re.sub(r"([\\\[\]{}*?])", r"\\\1", name_only)
     frame = (
-        session.readStream.schema(_with_bad(source, source.format))
+        session.readStream.schema(with_bad(source, source.format))
         .name(name)
         .format(source.format)
         .options(**options)
@@ -95,7 +95,7 @@ def read_source(
     return without_bad(frame, source)
 
 
-def _with_bad(source: Source, format_: str) -> StructType:
+def with_bad(source: Source, format_: str) -> StructType:
     """The declared columns and, where bad records are left out, the one that tells them apart."""
     schema = struct(source.schema)
     if source.bad_records != "skip" or format_ == "parquet":
@@ -136,7 +136,7 @@ def record(session: SparkSession, deployment: Deployment, source: Source, folder
     path = path_of(deployment, source.path)
     ending = ending_of(path)
     as_file = Source(source.name, source.site, ending, source.schema, source.path, source.options, source.bad_records)
-    frame = session.read.schema(_with_bad(source, ending)).format(ending).options(**reader_options(as_file)).load(path)
+    frame = session.read.schema(with_bad(source, ending)).format(ending).options(**reader_options(as_file)).load(path)
     seen = Observation()
     if BAD in frame.columns:
         frame = frame.observe(seen, F.count(F.col(BAD)).alias("bad")).filter(F.col(BAD).isNull()).drop(BAD)
