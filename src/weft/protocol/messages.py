@@ -1,6 +1,6 @@
 """What sites say to one another: typed, versioned, of bounded size; JSON on the wire, so that a person can read it.
 
-    {"weft": 2, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3}}
+    {"weft": 3, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3}}
 
 A peer of a newer version is refused, never half understood: a change to a message raises VERSION.
 """
@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from weft.protocol.balancing.words import MESSAGES
 from weft.protocol.words import Message
 
 __all__ = [
@@ -19,7 +20,7 @@ __all__ = [
     "encode",
 ]
 
-VERSION = 2
+VERSION = 3
 MESSAGE_BYTES_MAX = 1 << 20
 REASON_CHARS_MAX = 10_000
 
@@ -102,6 +103,7 @@ AnyMessage = (
     | FragmentDone
     | FragmentFailed
     | FragmentRefused
+    | MESSAGES
 )
 
 

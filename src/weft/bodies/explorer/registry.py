@@ -7,11 +7,12 @@ from typing import Any
 
 from weft.bodies.explorer.explore import run
 from weft.bodies.explorer.world import World
-from weft.bodies.explorer.worlds import hosting, move
+from weft.bodies.explorer.worlds import balancing, hosting, move
 
 _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
     "hosting": hosting.worlds,
     "move": move.worlds,
+    "balancing": balancing.worlds,
 }
 NAMES = tuple(_WORLDS)
 
