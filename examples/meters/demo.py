@@ -37,6 +37,7 @@ def main() -> int:
     summary = json.loads(done.stdout)
     deployment = weft.load(FILE)
     _what_ran_where(summary)
+    _moves(summary)
     _promises(deployment, summary)
     _results(deployment)
     _where(deployment)
@@ -55,6 +56,20 @@ def _what_ran_where(summary: dict[str, Any]) -> None:
         ))  # fmt: skip
     say("")
     print_table("What ran where", ("site", "query", "operators", "records in", "records out", "batches"), rows)
+
+
+def _moves(summary: dict[str, Any]) -> None:
+    say("")
+    say("What moved while records flowed")
+    for one in summary["moves"]:
+        name = f"{one['query']}.{one['operator']}"
+        if one["pause_ms"] is None:
+            why = one.get("why") or "no result came after it"
+            say(f"  {name} was to move from {one['from']} to {one['to']}: {why}")
+            continue
+        spent = ", ".join(f"{what.replace('_', ' ')} {ms / 1000:.1f}" for what, ms in one["spent_ms"].items())
+        say(f"  {name} moved with its open windows from {one['from']} to {one['to']} at {one['at_s']:.0f} s;")
+        say(f"  its results paused for {one['pause_ms'] / 1000:.1f} s ({spent}), and none was lost or doubled.")
 
 
 def _promises(deployment: Deployment, summary: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from weft.cli.output import (
     say,
     warnings_of,
 )
-from weft.cli.tables import FRAGMENT_HEAD, QUERY_HEAD, fragment_rows, query_rows
+from weft.cli.tables import FRAGMENT_HEAD, MOVE_HEAD, QUERY_HEAD, fragment_rows, move_rows, query_rows
 
 if TYPE_CHECKING:
     from weft.cli.driving import Drive
@@ -126,6 +126,9 @@ def _print(file: Path, deployment: Deployment, folder: Path, summary: dict[str, 
     say("")
     print_table("what ran where", FRAGMENT_HEAD, fragment_rows(summary))
     say("")
+    if summary["moves"]:
+        print_table("moves", MOVE_HEAD, move_rows(summary))
+        say("")
     say("results")
     for query in deployment.queries:
         for sink in query.sinks:

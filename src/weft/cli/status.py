@@ -7,7 +7,18 @@ from typing import Any
 
 from weft.cli.held import Held, held
 from weft.cli.output import File, Json, State, print_json, print_table, say
-from weft.cli.tables import FRAGMENT_HEAD, QUERY_HEAD, fragment_rows, query_rows
+from weft.cli.tables import (
+    FRAGMENT_HEAD,
+    MOVE_HEAD,
+    OPERATOR_HEAD,
+    QUERY_HEAD,
+    SITE_HEAD,
+    fragment_rows,
+    move_rows,
+    operator_rows,
+    query_rows,
+    site_rows,
+)
 
 
 def status(file: File, state: State = None, json: Json = False) -> None:
@@ -28,6 +39,12 @@ def status(file: File, state: State = None, json: Json = False) -> None:
         print_table("queries", QUERY_HEAD, query_rows(told))
         say("")
         print_table("what runs where" if alive else "what ran where", FRAGMENT_HEAD, fragment_rows(told))
+        more = (("operators", OPERATOR_HEAD, operator_rows(told)), ("sites", SITE_HEAD, site_rows(told)),
+                ("moves", MOVE_HEAD, move_rows(told)))  # fmt: skip
+        for title, head, rows in more:
+            if rows:
+                say("")
+                print_table(title, head, rows)
         for name, why in told.get("down", {}).items():
             say(f"down: {name}: {why}")
 

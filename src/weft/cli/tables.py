@@ -8,6 +8,9 @@ from weft.cli.output import Rows, number
 
 QUERY_HEAD = ("query", "in", "out", "out/s", "backlog", "p50 ms", "p95 ms", "promise")
 FRAGMENT_HEAD = ("site", "fragment", "operators", "batches", "batch ms", "records in")
+MOVE_HEAD = ("operator", "from", "to", "at s", "pause ms", "of which", "reason")
+OPERATOR_HEAD = ("operator", "records in", "records out", "selectivity", "cost ms")
+SITE_HEAD = ("site", "utilisation", "of quota", "longest backlog")
 KEPT = {True: "kept", False: "broken", None: "-"}
 
 
@@ -47,6 +50,36 @@ def fragment_rows(status: dict[str, Any]) -> Rows:
     ]
 
 
+def operator_rows(status: dict[str, Any]) -> Rows:
+    """One row per operator: what it took and gave, and what a record costs there."""
+    return [
+        (name, number(one["records_in"]), number(one["records_out"]), number(one["selectivity"], 4),
+         number(one["cost_ms"], 4))
+        for name, one in status.get("operators", {}).items()
+    ]  # fmt: skip
+
+
+def site_rows(status: dict[str, Any]) -> Rows:
+    """One row per site: how much of it is used."""
+    return [
+        (name, f"{one['utilisation']:.3f}", number(one.get("of_quota"), 3), number(one["queue_max"]))
+        for name, one in status.get("sites", {}).items()
+    ]
+
+
+def move_rows(status: dict[str, Any]) -> Rows:
+    """One row per move: when, how long its operator's results paused and with what, or why it was not made."""
+    rows = []
+    for one in status.get("moves", []):
+        spent = ", ".join(f"{name.replace('_', ' ')} {ms:,.0f}" for name, ms in one.get("spent_ms", {}).items())
+        why_not = f"{one['state']}: {one['why']}" if "state" in one else ""
+        rows.append((
+            f"{one['query']}.{one['operator']}", one["from"], one["to"], f"{one['at_s']:.1f}",
+            number(one["pause_ms"], 0), spent, why_not or one["reason"],
+        ))
+    return rows
+
+
 def in_one_line(status: dict[str, Any]) -> str:
     """How a run goes, in one line for a log."""
     queries = status.get("queries", {}).values()
@@ -80,6 +113,8 @@ def screen(status: dict[str, Any], notes: tuple[str, ...] = ()) -> Any:
         parts.append(rich_table("queries", QUERY_HEAD, query_rows(status)))
     if status.get("fragments"):
         parts.append(rich_table("what runs where", FRAGMENT_HEAD, fragment_rows(status)))
+    if status.get("moves"):
+        parts.append(rich_table("moves", MOVE_HEAD, move_rows(status)))
     parts.extend(Text(f"down: {name}: {why}", style="red") for name, why in status.get("down", {}).items())
     parts.extend(Text(line, style="dim") for line in notes)
     return Group(*parts)

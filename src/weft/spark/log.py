@@ -61,8 +61,12 @@ def _number(segment: int) -> str:
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file so that a reader sees the old or the new content, never a part."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-    temporary.write_bytes(content)
-    os.replace(temporary, path)
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 class Log:
@@ -197,13 +201,13 @@ class LogWriter:
         if current != self.epoch:
             raise Fenced(self.log.folder.name, self.epoch, current)
         temporary = self.log.manifests / f".{_number(manifest.segment)}-{self.epoch}"
-        temporary.write_bytes(msgspec.json.encode(manifest))
         try:
+            temporary.write_bytes(msgspec.json.encode(manifest))
             os.link(temporary, self.log.manifests / _number(manifest.segment))
         except FileExistsError as error:
             raise Fenced(f"{self.log.folder.name}, segment {manifest.segment}", self.epoch, current) from error
         finally:
-            temporary.unlink()
+            temporary.unlink(missing_ok=True)
         self.last = manifest
         if manifest.segment % RETAIN_EVERY == 0:
             self.retain()

@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -43,6 +44,8 @@ from weft.spark.outputs import Commit
 
 JOURNAL = "plan.json"
 DRAIN_LOOK_S = 0.05
+# What a pause goes by with: ending the old at a batch boundary, deciding, starting the new, and its first batch.
+SPENT = ("ending", "deciding", "starting", "first_batch")
 DRAIN_S_MAX = 600.0
 
 
@@ -61,6 +64,10 @@ class Move:
     why: str = ""
     last_before_ms: float | None = None
     pause_ms: float | None = None
+    ended_ms: float = 0.0
+    decided_ms: float = 0.0
+    up_ms: float = 0.0
+    spent_ms: dict[str, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """As the commands print it; what was refused says why."""
@@ -68,7 +75,18 @@ class Move:
             "query": self.query, "operator": self.operator, "from": self.start, "to": self.to,
             "at_s": round(self.at_s, 3), "pause_ms": self.pause_ms, "reason": self.reason,
         }
-        return told if self.state == "done" else {**told, "state": self.state, "why": self.why}
+        if self.state != "done":
+            return {**told, "state": self.state, "why": self.why}
+        return {**told, "spent_ms": self.spent_ms} if self.spent_ms else told
+
+    def resumed(self, moment_ms: float) -> None:
+        """The first commit after: how long the pause was, and what it went by with."""
+        assert self.last_before_ms is not None
+        self.pause_ms = round(moment_ms - self.last_before_ms, 1)
+        up_ms = min(self.up_ms or moment_ms, moment_ms)
+        moments = (self.last_before_ms, self.ended_ms, self.decided_ms, up_ms, moment_ms)
+        spent = (max(0.0, after - before) for before, after in pairwise(moments))
+        self.spent_ms = dict(zip(SPENT, (round(each, 1) for each in spent), strict=True))
 
 
 class Changes:
@@ -200,7 +218,8 @@ class Changes:
             change, placement = self._recuts[number]
             ends = [old for old, _ in change.ends]
             last_ms = max((self._last_commit_ms.get(old.id, 0.0) for old in ends), default=0.0)
-            self.moves[number].last_before_ms = last_ms or None
+            move = self.moves[number]
+            move.last_before_ms, move.ended_ms = last_ms or None, time.time() * 1000
             try:
                 generations = self.engine.carry_over(ends, change.starts)
                 self._write(number, placement, change.fragments, {**self.engine.generations, **generations})
@@ -209,6 +228,7 @@ class Changes:
                 return
             self.engine.changed(change.fragments, generations)
             self.number, self.placement, self.fragments = number, placement, change.fragments
+            move.decided_ms = time.time() * 1000
             self.feed(Decided(number))
 
     def _write(
@@ -226,7 +246,7 @@ class Changes:
 
     def _end(self, number: int, state: str, why: str) -> None:
         move = self.moves[number]
-        move.state, move.why = state, why
+        move.state, move.why, move.up_ms = state, why, time.time() * 1000
 
     def committed(self, commit: Commit) -> None:
         """A commit tells when a fragment last wrote and, after a move, how long the pause was."""
@@ -237,7 +257,7 @@ class Changes:
                 continue
             fragment = self.engine.fragments.get(commit.fragment)
             if fragment is not None and fragment.query == move.query and move.operator in fragment.operators:
-                move.pause_ms = round(moment - move.last_before_ms, 1)
+                move.resumed(moment)
 
     def close(self) -> None:
         """No more is done."""

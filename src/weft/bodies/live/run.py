@@ -15,7 +15,7 @@ from weft.bodies.live.measure import Meter
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.site import SiteBody
-from weft.bodies.live.state import CannotRun, State, differences, identity
+from weft.bodies.live.state import CannotRun, State, differences, identity, why_not_writable
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.summary import status_of, summary_of
 from weft.bodies.live.transport import InProcess
@@ -123,6 +123,12 @@ class Run:
             raise CannotRun(f"policy {self.deployment.control.place.policy} is not there yet")
         if any(isinstance(happening, PartitionAt) for happening in self.deployment.scenario):
             raise CannotRun("scenario: `partition` is not there yet live; there are: move, rate, crash, restart")
+        for query in self.deployment.queries:
+            for sink in query.sinks:
+                where = None if sink.path is None else Path(self.deployment.folder, sink.path).expanduser().absolute()
+                why_not = None if where is None else why_not_writable(where)
+                if why_not:
+                    raise CannotRun(f"sink of {query.name}: {where}: {why_not}")
         try:
             self.placement = place(self.deployment)
         except NoPlacement as error:

@@ -40,8 +40,12 @@ class State:
 
     def lock(self) -> None:
         """Keep a second run away; the lock goes with the process, however it ends."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        handle = open(self.path / "lock", "a+", encoding="utf-8")  # noqa: SIM115
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle = open(self.path / "lock", "a+", encoding="utf-8")  # noqa: SIM115
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise CannotRun(f"no state can be kept in {self.path}: {why}; give another folder with --state") from error
         try:
             _take(handle)
         except BlockingIOError as error:
@@ -85,6 +89,16 @@ class State:
     def write(self, name: str, value: Any) -> None:
         """Replace a JSON file of the state."""
         write_atomically(self.path / name, json.dumps(value, default=str).encode())
+
+
+def why_not_writable(folder: Path) -> str | None:
+    """Why nothing can be written to a folder that is there or to be made, None where it can."""
+    there = folder
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        return f"{there} is not a folder"
+    return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written to"
 
 
 def _take(handle: IO[str]) -> None:
