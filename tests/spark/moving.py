@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,8 +55,16 @@ OPERATORS = (
 )
 
 
-def make(folder: Path, seed: int, records: int, rate_per_s: int) -> Deployment:
-    """The deployment with its recordings; records are late by less than the declared delay."""
+def seeds_asked(least: int, most: int) -> range:
+    """The seeds of a long check: all of them, or the first so many that WEFT_SEEDS asks for."""
+    return range(least, min(most, least + int(os.environ.get("WEFT_SEEDS", most - least))))
+
+
+def make(folder: Path, seed: int, records: int, rate_per_s: int, moves: int = 0) -> Deployment:
+    """The deployment with its recordings; records are late by less than the declared delay.
+
+    With `moves`, the file's own scenario moves operators about at random moments.
+    """
     rng = random.Random(seed)
     for name in ("left", "right"):
         moment = 1_700_000_000.0
@@ -66,7 +75,11 @@ def make(folder: Path, seed: int, records: int, rate_per_s: int) -> Deployment:
                 stamp = datetime.fromtimestamp(late, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
                 file.write(f"{stamp}Z,k{rng.randrange(20)},{rng.randrange(100)}\n")
     path = folder / "weft.yaml"
-    path.write_text(FILE.replace("RATE", str(rate_per_s)))
+    lines = []
+    for moment in sorted(rng.uniform(0, records / rate_per_s) for _ in range(moves)):
+        lines.append(f"  - {{at_s: {moment:.2f}, move: {rng.choice(OPERATORS)}, to: {rng.choice(SITES)}}}\n")
+    scenario = f"scenario:\n{''.join(lines)}" if lines else ""
+    path.write_text(FILE.replace("RATE", str(rate_per_s)) + scenario)
     return weft.spec.load(path)
 
 

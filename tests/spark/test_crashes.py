@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.spark.moving import delivered, differing, expected, make
+from tests.spark.moving import delivered, differing, expected, make, seeds_asked
 
 pytestmark = pytest.mark.spark
 RUN_S_MAX = 400.0
@@ -41,9 +41,9 @@ def flowing(folder: Path, process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def kill_and_resume(folder: Path, seed: int, kills: int, records: int, rate_per_s: int) -> Any:
-    """Run to the end through so many kills of the whole process group; the deployment."""
-    deployment = make(folder, seed, records, rate_per_s)
+def kill_and_resume(folder: Path, seed: int, kills: int, records: int, rate_per_s: int, moves: int = 0) -> Any:
+    """Run to the end through so many kills of the whole process group, and moves between; the deployment."""
+    deployment = make(folder, seed, records, rate_per_s, moves)
     rng = random.Random(seed)
     for _ in range(kills):
         process = start(folder)
@@ -65,7 +65,14 @@ def test_sinks_hold_every_record_once_after_a_kill(spark: Any, tmp_path: Path) -
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(200, 210))
+@pytest.mark.parametrize("seed", seeds_asked(2000, 2200))
 def test_sinks_hold_every_record_once_after_twenty_kills(seed: int, spark: Any, tmp_path: Path) -> None:
     deployment = kill_and_resume(tmp_path, seed, kills=20, records=50_000, rate_per_s=1000)
+    assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}, f"seed {seed}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds_asked(3000, 3200))
+def test_sinks_hold_every_record_once_after_twenty_moves_and_kills(seed: int, spark: Any, tmp_path: Path) -> None:
+    deployment = kill_and_resume(tmp_path, seed, kills=20, records=50_000, rate_per_s=1000, moves=20)
     assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}, f"seed {seed}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.spark.moving import OPERATORS, SITES, delivered, differing, expected, make
+from tests.spark.moving import OPERATORS, SITES, delivered, differing, expected, make, seeds_asked
 from weft.bodies.live.run import Options, Run
 
 pytestmark = pytest.mark.spark
@@ -55,7 +55,7 @@ def test_every_record_arrives_once_while_operators_move(seed: int, spark: Any, t
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.parametrize("seed", seeds_asked(1000, 1200))
 def test_every_record_arrives_once_through_twenty_moves(seed: int, spark: Any, tmp_path: Path) -> None:
     deployment, summary, _ = run_with_moves(tmp_path, seed, records=50_000, rate_per_s=1000, moves=20)
     found = differing(delivered(spark, deployment), expected(spark, deployment))

@@ -57,11 +57,12 @@ class Embedded:
         engine.totals, engine.until_done = self.totals, until_done
         return engine
 
-    def let_flow(self) -> None:
-        """Timed sources begin, or go on where they stopped."""
+    def let_flow(self) -> float:
+        """Timed sources begin, or go on where they stopped; how long they had flowed in earlier starts."""
         flows = read_flows(self.folders.flows)
         flows["starts"].append([flows["flowed_s"], time.time() * 1000])
         write_flows(self.folders.flows, flows)
+        return float(flows["flowed_s"])
 
     def beat(self) -> None:
         """Note how long sources have flowed, for a later start to go on from."""

@@ -68,6 +68,7 @@ class Run:
         self.down: dict[str, str] = {}
         self.started_s = time.monotonic()
         self.flowing_s: float | None = None
+        self._flowed_before_s = 0.0
         self.sites: dict[str, SiteBody] = {}
         self.spark: embedded.Embedded | None = None
         self.progress: Progress | None = None
@@ -194,8 +195,9 @@ class Run:
             if time.monotonic() > deadline:
                 raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s")
         if not self._over.is_set():
+            self._flowed_before_s = self.spark.let_flow()
+            self._steering.resume(self._flowed_before_s)
             self.flowing_s = time.monotonic()
-            self.spark.let_flow()
             self.phase = "running"
 
     def _start_site(self, name: str) -> None:
@@ -226,8 +228,8 @@ class Run:
             self.changes.committed(commit)
 
     def flowed_s(self) -> float:
-        """Seconds since sources began to flow."""
-        return time.monotonic() - self.flowing_s if self.flowing_s else 0.0
+        """Seconds that sources have flowed, in earlier starts of this run too."""
+        return self._flowed_before_s + (time.monotonic() - self.flowing_s if self.flowing_s else 0.0)
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:

@@ -23,6 +23,10 @@ class Steering:
         self._to_come = sorted(run.deployment.scenario, key=lambda happening: happening.at_s)
         self._requests: dict[str, Move] = {}
 
+    def resume(self, flowed_s: float) -> None:
+        """What happened before an earlier start ended does not happen again."""
+        self._to_come = [one for one in self._to_come if one.at_s >= flowed_s]
+
     def happen(self) -> None:
         """Whatever the scenario has in store by now; rates follow it by themselves."""
         while self._to_come and self._to_come[0].at_s <= self.run.flowed_s():
