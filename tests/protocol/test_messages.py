@@ -47,7 +47,7 @@ def test_a_message_is_json_that_a_person_can_read() -> None:
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        ({"weft": VERSION + 1, "message": {"type": "Later", "new": 1}, "more": True}, f"this site speaks {VERSION}: upgrade"),
+        ({"weft": VERSION + 1, "message": {"type": "Later"}, "more": True}, f"version {VERSION + 1}, this site"),
         ({"weft": 0, "message": {}}, f"version 0, this site speaks {VERSION}: upgrade the sender"),
         ({"weft": VERSION, "message": {"type": "Explode", "fragment": "f1"}}, "malformed"),
         ({"weft": VERSION, "message": {"type": "StartFragment", "fragment": "f1"}}, "malformed.*epoch"),
