@@ -16,11 +16,11 @@ import pandas as pd
 HERE = Path(__file__).parent
 EDGES = 2
 START = np.datetime64("2018-12-21T15:00:00", "us")
-FLOWS_SPAN_S = 6 * 3600
+FLOWS_SPAN_S = 3 * 3600
 FLOW_LATE_S_MAX = 290  # within the five minutes that `heavy` waits
 DNS_SPAN_S = 250
 DNS_LATE_S_MAX = 115  # within the two minutes that `lookups` waits
-HOSTS, SERVERS, CLIENTS, NAMES = 40, 60, 58, 560
+HOSTS, SERVERS, CLIENTS, NAMES = 10, 30, 58, 560
 FLOW_COLUMNS = {
     "ts": "ts", "id.orig_h": "src", "id.orig_p": "sport", "id.resp_h": "dst", "id.resp_p": "dport", "proto": "proto",
     "conn_state": "state", "orig_ip_bytes": "sent_bytes", "resp_ip_bytes": "received_bytes",
