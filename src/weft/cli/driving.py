@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -44,10 +45,12 @@ class Drive:
         """Run to the end and give the summary; what went wrong in the run is raised here."""
         thread = threading.Thread(target=self._carry, name="run", daemon=True)
         before = {which: signal.signal(which, self._signalled) for which in (signal.SIGINT, signal.SIGTERM)}
+        hook, threading.excepthook = threading.excepthook, self._thread_failed
         try:
             thread.start()
             self._show(thread)
         finally:
+            threading.excepthook = hook
             for which, handler in before.items():
                 signal.signal(which, handler)
         if self.error is not None:
@@ -60,6 +63,11 @@ class Drive:
             self.result = self.run.go(self._watch)
         except BaseException as error:
             self.error = error
+
+    def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
+        """What a thread of the run's body dies of is for the log; the run itself says what it means."""
+        if failed.exc_value is not None:
+            self.streams.keep("".join(traceback.format_exception(failed.exc_value)))
 
     def _watch(self, run: Run) -> None:
         """Called in the run's thread: numbers are read where they are written."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli.output import FAILED, WRONG_INPUT, File, Json, fail, note, number, print_json, print_table, read
+from weft.cli.output import FAILED, WRONG_INPUT, File, Json, fail, number, print_json, print_table, read
 
 if TYPE_CHECKING:
     from weft.model import Deployment
@@ -44,8 +44,12 @@ def profile(
 
     with Streams(json) as streams, tempfile.TemporaryDirectory(prefix="weft-profile-") as folder:
         streams.hush(Path(folder) / "spark.log")
+
+        def tell(line: str) -> None:
+            print(line, file=streams.err)
+
         try:
-            found = measure(deployment, wanted, rate_max, step, Path(folder), note)
+            found = measure(deployment, wanted, rate_max, step, Path(folder), tell)
         except BadOperator as error:
             problem = f"{file}: {error}"
         except Exception as error:

@@ -33,10 +33,11 @@ class Streams:
         return self
 
     def hush(self, log: Path) -> None:
-        """From now on what is written to the standard error of this process and its children goes to a file."""
+        """From now on what anyone in this process and its children writes to standard error goes to a file."""
         log.parent.mkdir(parents=True, exist_ok=True)
         self._log = open(log, "a+b", buffering=0)  # noqa: SIM115
         os.dup2(self._log.fileno(), 2)
+        sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
 
     def heard(self) -> list[str]:
         """The last lines that went to the file."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import glob
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,9 +83,18 @@ class Embedded:
                 if sink.mode == "update" and sink.path is not None:
                     settle(self.session, Path(sources.path_of(self.deployment, sink.path)), query, sink)
 
+    def alive(self, grace_s: float = 0.0) -> bool:
+        """Whether Spark's Java process still runs, given a moment to be gone; one of somebody else is taken to."""
+        process = getattr(self.session.sparkContext._gateway, "proc", None)
+        if process is None:
+            return True
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(grace_s)
+        return process.poll() is None
+
     def close(self) -> None:
-        """Let Spark go, unless somebody else brought it."""
-        if self.owns_session:
+        """Let Spark go, unless somebody else brought it, or it is gone already."""
+        if self.owns_session and self.alive():
             self.session.stop()
 
 

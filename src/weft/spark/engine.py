@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -163,9 +164,10 @@ class _DrainingRun(FragmentRun):
         try:
             self.read_all(self.engine.totals)
         except Exception as error:
-            # A query that was stopped or has failed ends the wait; `failure` tells why.
-            if self.query is not None and self.query.isActive:
-                self.trouble = str(error)
+            # A query that was stopped or has failed ends the wait; `failure` tells why, where Spark still answers.
+            with suppress(Exception):
+                if self.query is not None and self.query.isActive:
+                    self.trouble = str(error)
 
     def failure(self) -> tuple[str, bool] | None:
         """Also where the end could not be written."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ CONDUCTOR = "conductor"
 STATUS_EVERY_S = 1.0
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
+GONE_S_MAX = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,13 @@ class Run:
             self._begin(watch)
             self._wait(watch)
             return self._end(watch)
+        except Exception as error:
+            if self.spark is not None and not self.spark.alive(GONE_S_MAX if _lost(error) else 0.0):
+                raise RunFailed(
+                    "Spark's Java process has gone (killed, or out of memory); nothing committed is lost, "
+                    "the same command goes on from there"
+                ) from error
+            raise
         finally:
             self._close()
             if story is not None:
@@ -297,6 +306,8 @@ class Run:
                 break
             if now >= next_status:
                 next_status = now + STATUS_EVERY_S
+                if not self.spark.alive():
+                    raise RunFailed("Spark has gone")
                 self.progress.look()
                 self._measurements.look()
                 self._check_carriers()
@@ -344,7 +355,9 @@ class Run:
         if self.changes is not None:
             self.changes.close()
         for site in self.sites.values():
-            site.stop()
+            # Without Spark there is nothing left to end in order.
+            with nullcontext() if self.spark is None or self.spark.alive() else suppress(Exception):
+                site.stop()
         if self.spark is not None:
             self.spark.close()
 
@@ -358,3 +371,8 @@ def _line_writer(file: Any) -> Callable[[str], None]:
                 file.write(line + "\n")
 
     return write
+
+
+def _lost(error: Exception) -> bool:
+    """Whether an error looks like that of a conversation whose other side has just gone."""
+    return isinstance(error, OSError) or "Py4J" in type(error).__name__
