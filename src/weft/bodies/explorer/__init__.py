@@ -1,7 +1,13 @@
 """Can any order of arrivals break it? Every order of messages, timers, facts, losses and crashes of small worlds."""
 
 from weft.bodies.explorer.explore import Result, Violation, run
-from weft.bodies.explorer.registry import NAMES, explore
+from weft.bodies.explorer.registry import NAMES, explore, replayed
+from weft.bodies.explorer.replay import BadScenario
+from weft.bodies.explorer.replay import read as read_scenario
+from weft.bodies.explorer.replay import write as scenario_text
 from weft.bodies.explorer.world import Choice, Ground, View, World
 
-__all__ = ["NAMES", "Choice", "Ground", "Result", "View", "Violation", "World", "explore", "run"]
+__all__ = [
+    "NAMES", "BadScenario", "Choice", "Ground", "Result", "View", "Violation", "World", "explore", "read_scenario",
+    "replayed", "run", "scenario_text",
+]

@@ -5,6 +5,7 @@ Python finds out what each step means (`alphabet`) and asks the claims (`claims`
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from weft.bodies.explorer.world import World
 
 ENDS = "every wait ends: from here no quiet state can be reached"
 CIRCLE = "every run ends: these steps can go on in a circle"
+SENT = "no run sends too many messages"
 STEPS_LEGAL = "every step is legal"
 BOUNDED = "the world is explored whole"
 BATCH = 1 << 14
@@ -40,12 +42,8 @@ class Result(NamedTuple):
     sent_max: int | None = None
 
 
-class _Found(Exception):
-    """A claim is broken in a state."""
-
-    def __init__(self, claim: str, at: int) -> None:
-        super().__init__(claim)
-        self.claim, self.at = claim, at
+class _Stop(Exception):
+    """Enough was found."""
 
 
 class _Seen:
@@ -114,19 +112,25 @@ class Exploration:
         self.seen = _Seen()
         self.edges = _Steps()
         self.steps = 0
+        self.broken: dict[str, int] = {}
         self.missing = np.empty((BATCH * 8, 2), np.int64)
-        self.width = 0
 
     def run(self) -> Result:
-        """Explores all, or up to the first violation."""
-        try:
+        """Explores all, or up to the first violation where the world does not ask for more."""
+        sent_max = None
+        with suppress(_Stop):
             self.explore()
             sent_max = self.conclude()
-        except _Found as found:
-            path = Path(self.alphabet, self.seen.marks, np.concatenate(self.seen.parents))
-            violation = Violation(self.world.name, found.claim, told(path.to(found.at)))
-            return Result(self.world.name, self.seen.count, self.steps, (violation,))
-        return Result(self.world.name, self.seen.count, self.steps, (), sent_max)
+        path = Path(self.alphabet, self.seen.marks, np.concatenate(self.seen.parents))
+        found = sorted(self.broken.items(), key=lambda one: one[1])
+        violations = tuple(Violation(self.world.name, claim, told(path.to(at))) for claim, at in found)
+        return Result(self.world.name, self.seen.count, self.steps, violations, sent_max)
+
+    def found(self, claim: str, at: int) -> None:
+        """A claim is broken in a state; the first time counts."""
+        self.broken.setdefault(claim, at)
+        if not self.world.collect:
+            raise _Stop
 
     def explore(self) -> None:
         """Every state, level by level."""
@@ -148,7 +152,8 @@ class Exploration:
                 if len(new[0]):
                     todo.append(new)
                 if self.seen.count > self.world.states_max:
-                    raise _Found(f"{BOUNDED}: it has more than {self.world.states_max} states", first - 1)
+                    self.broken[f"{BOUNDED}: it has more than {self.world.states_max} states"] = first - 1
+                    raise _Stop
 
     def expand(self, rows: Any, marks: Any, first: int) -> tuple[Any, Any]:
         """All steps from some states; the rows and marks of the new ones."""
@@ -187,7 +192,7 @@ class Exploration:
         self.steps += sum(len(one) for one in targets)
         self.edges.add(len(rows), *(np.concatenate(one) for one in (sources, targets, sent, sound)))
         if illegal >= 0:
-            raise _Found(f"{STEPS_LEGAL}: {why}", first + int(illegal))
+            self.found(f"{STEPS_LEGAL}: {why}", first + int(illegal))
         if not new_rows:
             return rows[:0], marks[:0]
         fresh_rows = np.concatenate([alphabet.widened(one) for one in new_rows])
@@ -201,10 +206,9 @@ class Exploration:
         for claim, answers in self.claims.items():
             wrong = np.flatnonzero(answers.of(rows) == 0)
             if len(wrong):
-                broken[claim] = int(wrong[0])
-        if broken:
-            claim = min(broken, key=lambda one: broken[one])
-            raise _Found(claim, first + broken[claim])
+                broken[claim] = first + int(wrong[0])
+        for claim in sorted(broken, key=lambda one: broken[one]):
+            self.found(claim, broken[claim])
         self.seen.quiet.append(self.quiet.of(rows))
 
     def conclude(self) -> int | None:
@@ -213,13 +217,19 @@ class Exploration:
         quiet = np.concatenate(self.seen.quiet).astype(np.uint8)
         lonely = np.flatnonzero(kernel.settle(quiet, starts, targets) == 0)
         if len(lonely):
-            raise _Found(ENDS, int(lonely[0]))
+            # A state where nothing more happens tells more than one that cannot help but lead there.
+            dead = lonely[starts[lonely] == starts[lonely + 1]]
+            self.found(ENDS, int(dead[0] if len(dead) else lonely[0]))
         if not self.world.ends:
             return None
         order, before = kernel.in_order(starts, targets)
         if len(order) < self.seen.count:
-            raise _Found(CIRCLE, int(np.flatnonzero(before)[0]))
-        return int(kernel.most(order, starts, targets, sent))
+            self.found(CIRCLE, int(np.flatnonzero(before)[0]))
+            return None
+        most = int(kernel.most(order, starts, targets, sent))
+        if self.world.sent_max is not None and most > self.world.sent_max:
+            self.found(f"{SENT}: {most} messages, {self.world.sent_max} are allowed", 0)
+        return most
 
 
 def run(world: World) -> Result:

@@ -2,30 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-from weft.bodies.explorer.explore import run
+from weft.bodies.explorer.explore import Result, run
+from weft.bodies.explorer.replay import BadScenario, Replayed, Scenario, replay
 from weft.bodies.explorer.world import World
-from weft.bodies.explorer.worlds import balancing, hosting, move
+from weft.bodies.explorer.worlds import balancing, exclusion, hosting, move
 
 _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
     "hosting": hosting.worlds,
     "move": move.worlds,
     "balancing": balancing.worlds,
+    "exclusion": exclusion.worlds,
 }
 NAMES = tuple(_WORLDS)
 
 
 def explore(name: str, as_published: bool = False, long: bool = False) -> dict[str, Any]:
     """Explores every world of a protocol; KeyError where there is none of that name."""
-    results = [run(world) for world in _WORLDS[name](as_published, long)]
+    results = list(_results(name, as_published, long))
     return {
         "states": sum(result.states for result in results),
-        "worlds": [{"name": result.world, "states": result.states, "steps": result.steps} for result in results],
+        "worlds": [
+            {"name": result.world, "states": result.states, "steps": result.steps}
+            | ({} if result.sent_max is None else {"messages_max": result.sent_max})
+            for result in results
+        ],
         "violations": [
             {"world": violation.world, "claim": violation.claim, "story": list(violation.story)}
             for result in results
             for violation in result.violations
         ],
     }
+
+
+def replayed(scenario: Scenario) -> Replayed:
+    """Takes the way of a scenario again, in the world that it names."""
+    if scenario.protocol not in _WORLDS:
+        raise BadScenario(f"no protocol is called `{scenario.protocol}`; there are: {', '.join(NAMES)}")
+    for long in (False, True):
+        for world in _WORLDS[scenario.protocol](scenario.as_published, long):
+            if world.name == scenario.world:
+                return replay(world, scenario)
+    raise BadScenario(f"{scenario.protocol} has no world called `{scenario.world}`")
+
+
+def _results(name: str, as_published: bool, long: bool) -> Iterator[Result]:
+    """World by world; larger ones on all cores, the largest, which stand last, first."""
+    worlds = _WORLDS[name](as_published, long)
+    cores = os.cpu_count() or 1
+    if not long or cores == 1:
+        yield from map(run, worlds)
+        return
+    with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
+        begun = {at: pool.submit(_run_one, name, as_published, at) for at in reversed(range(len(worlds)))}
+        for at in range(len(worlds)):
+            yield begun[at].result()
+
+
+def _run_one(name: str, as_published: bool, at: int) -> Result:
+    return run(_WORLDS[name](as_published, True)[at])

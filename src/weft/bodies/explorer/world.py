@@ -120,5 +120,9 @@ class World(NamedTuple):
     states_max: int = 2_000_000
     mark: Callable[[Any], Any] | None = None
     """What claims that ask for marks need to know of a machine; hashable."""
+    collect: bool = False
+    """Whether to go on after a broken claim, and tell the first break of each."""
     ends: bool = False
     """Whether every run must end by itself: no steps in a circle. Then the most messages of any run are counted too."""
+    sent_max: int | None = None
+    """The most messages that any run may send."""

@@ -86,8 +86,8 @@ def written(view: View) -> bool:
     return all(_lasting(machine.memory) == _lasting(view.ground.memory(site)) for site, machine in sites(view))
 
 
-def _lasting(memory: Memory) -> Memory:
-    return msgspec.structs.replace(memory, here=dict.fromkeys(memory.here, ()))
+def _lasting(memory: Memory) -> Any:
+    return msgspec.to_builtins(msgspec.structs.replace(memory, here=dict.fromkeys(memory.here, ())))
 
 
 def one_at_a_time(view: View) -> bool:
