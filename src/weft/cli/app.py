@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from weft import __version__
-from weft.cli import bench, check, explain, explore, lab, logs, move, plan, profile, run, status, stop, twin
+from weft.cli import bench, check, explain, explore, lab, logs, move, order, plan, profile, run, status, stop, twin
 
 app = typer.Typer(
     name="weft",
@@ -51,6 +51,7 @@ COMMANDS = (
     (explain.explain, "Show why operators are where they are."),
     (move.move, "Let an operator of a run change its site."),
     (stop.stop, "Stop a run in order."),
+    (order.order, "Put a recorded stream in order."),
     (explore.explore, "Check a protocol over every order of arrivals."),
     (lab.lab, "Reproduce a published result."),
     (bench.bench, "Run the benchmarks."),

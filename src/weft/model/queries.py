@@ -79,10 +79,15 @@ class JoinWindow:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Putting late records in order: the margin `lambda_`, or the share that may stay late."""
+    """Putting late records in order: the margin `lambda_`, or the share that may stay late.
+
+    `time` None means the event time of what is read; more than `held_max` records are not held back: they leave early.
+    """
 
     lambda_: float = 0.5
     late_max: float | None = None
+    time: str | None = None
+    held_max: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,8 @@ _ORDER = Table(
     (
         Key("lambda", Number(at_least=0), "the margin of the hold", into="lambda_"),
         Key("late_max", Number(at_least=0, at_most=1), "the share of records that may stay late (0.1 = 10 %)"),
+        Key("time", Text("a column's name"), "the column to order by; absent: the event time of what is read"),
+        Key("held_max", Number(at_least=1, whole=True), "held records at most; beyond, the oldest leave early"),
     ),
 )
 
@@ -165,10 +167,12 @@ class OrderForm:
     def plain(self, value: Any) -> Any:
         if not isinstance(value, Order):
             return value
-        return {"lambda": value.lambda_} if value.late_max is None else {"late_max": value.late_max}
+        plain = _ORDER.plain(value)
+        del plain["lambda" if value.late_max is not None else "late_max"]
+        return plain
 
     def schema(self) -> dict[str, Any]:
-        return {"oneOf": [{"type": "boolean"}, _ORDER.schema() | {"maxProperties": 1}]}
+        return {"oneOf": [{"type": "boolean"}, _ORDER.schema() | {"not": {"required": ["lambda", "late_max"]}}]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,171 @@
+"""What happens to a batch that arrives at once? The steps of the ordering machine over whole arrays.
+
+Within a batch nothing is late, so delays are measured against the clock before it, and what is due leaves after it.
+Nothing depends on the order of the records in the batch: done again after a crash, a batch gives the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weft.protocol.ordering.delays import deviation, leap_of, rank_for_margin, rank_for_share, teaching_max
+from weft.protocol.ordering.fields import (
+    ADVANCES,
+    AHEAD,
+    AHEAD_MAX,
+    AHEAD_MIN,
+    AHEAD_SINCE,
+    AT,
+    CLOCK,
+    CLOCKED,
+    FAR,
+    FAR_STRIDES,
+    FIRST,
+    HELD,
+    HOLD,
+    KNOWN,
+    KNOWN_ADVANCES,
+    LATE,
+    MEASURED,
+    RELEASED,
+    RELEASED_ANY,
+    SIGMA,
+    STARTED,
+    STRIDE,
+    STRIDE_OVER,
+    TAKEN,
+    TOLD,
+    Bools,
+    Floats,
+    Ints,
+    Times,
+)
+
+if TYPE_CHECKING:
+    from weft.protocol.ordering.machine import Ordering
+
+Parts = tuple[Ints, Bools, Floats]
+
+
+def take(unit: Ordering, times: Times, known: Bools) -> tuple[Ints, Bools, Floats, Floats]:
+    """Take a batch in: who leaves, flagged or not, after which wait; and the delays, by record."""
+    i, marks = unit.ints, unit.marks
+    numbers = np.arange(i[TAKEN], i[TAKEN] + len(times), dtype=np.int64)
+    i[TAKEN] += len(times)
+    delays = np.zeros(len(times))
+    if i[CLOCKED]:
+        delays[known] = np.maximum(marks[CLOCK] - times[known], 0)
+    is_late = known & (times < marks[RELEASED]) if i[RELEASED_ANY] else np.zeros(len(times), np.bool_)
+    fresh = known & ~is_late
+    had_clock = bool(i[CLOCKED])
+    new_t, new_n = _sorted(times[fresh], numbers[fresh])
+    new_t, new_n, alone = _believed(unit, new_t, new_n, int(known.sum()))
+    i[LATE] += int(is_late.sum())
+    if had_clock:
+        learn(unit, np.sort(delays[known]))
+    flagged = np.concatenate([numbers[~known | is_late], alone])
+    due, wait = _due(unit, new_t, new_n)
+    out = np.concatenate([flagged, due])
+    late = np.arange(len(out)) < len(flagged)
+    return out, late, np.concatenate([np.zeros(len(flagged)), wait]), delays
+
+
+def _sorted(times: Times, numbers: Ints) -> tuple[Times, Ints]:
+    order = np.argsort(times, kind="stable")
+    return times[order], numbers[order]
+
+
+def _believed(unit: Ordering, times: Times, numbers: Ints, came: int) -> tuple[Times, Ints, Ints]:
+    """Advance the clock, but not after the few who are far ahead: those wait for company, or are alone at last."""
+    i, f, marks = unit.ints, unit.floats, unit.marks
+    waiting = int(i[AHEAD])
+    if waiting:
+        times = np.concatenate([unit.ahead_t[:waiting], times])
+        numbers = np.concatenate([unit.ahead_n[:waiting], numbers])
+        times, numbers = _sorted(times, numbers)
+        i[AHEAD] = 0
+    if not len(times):
+        i[AHEAD_SINCE] = 0
+        return times, numbers, numbers
+    if not i[CLOCKED]:
+        i[CLOCKED], marks[CLOCK] = 1, times[0]
+    above = np.concatenate([marks[CLOCK : CLOCK + 1], times[times > marks[CLOCK]]])
+    gaps = np.diff(above).astype(np.float64)
+    strides = gaps[gaps > 0]
+    usual = f[STRIDE] if i[ADVANCES] >= KNOWN_ADVANCES else float(np.median(strides)) if len(strides) else 0.0
+    known = i[ADVANCES] >= KNOWN_ADVANCES or len(strides) >= KNOWN_ADVANCES
+    leaps = np.flatnonzero(gaps > leap_of(f[HOLD], usual)) if known else np.empty(0, np.int64)
+    tail = leaps[leaps > len(gaps) - AHEAD_MAX]
+    ahead = len(gaps) - int(tail[0]) if len(tail) else 0
+    alone = numbers[:0]
+    if ahead:
+        i[AHEAD_SINCE] = i[AHEAD_SINCE] + came if waiting else ahead
+        if i[AHEAD_SINCE] < AHEAD_MAX:
+            unit.ahead_t[:ahead], unit.ahead_n[:ahead], i[AHEAD] = times[-ahead:], numbers[-ahead:], ahead
+            times, numbers = times[:-ahead], numbers[:-ahead]
+        elif not (2 * ahead > i[AHEAD_SINCE] and ahead >= AHEAD_MIN):
+            alone = numbers[-ahead:]
+            times, numbers = times[:-ahead], numbers[:-ahead]
+    if not i[AHEAD]:
+        i[AHEAD_SINCE] = 0
+    if len(times) and times[-1] > marks[CLOCK]:
+        usual_gaps = np.delete(gaps, leaps)
+        usual_gaps = usual_gaps[usual_gaps > 0]
+        if len(usual_gaps):
+            i[ADVANCES] += len(usual_gaps)
+            weight = len(usual_gaps) / min(i[ADVANCES], max(STRIDE_OVER, len(usual_gaps)))
+            f[STRIDE] += (float(usual_gaps.mean()) - f[STRIDE]) * weight
+        marks[CLOCK] = times[-1]
+    return times, numbers, alone
+
+
+def learn(unit: Ordering, delays: Floats) -> None:
+    """Take in sorted delays: evenly chosen ones, as many as the window has room for, in an order that mixes them."""
+    i, f, window = unit.ints, unit.floats, len(unit.ring)
+    share = unit.order.late_max
+    i[MEASURED] += len(delays)
+    i[FAR] = i[FAR] // 2 + int((delays > FAR_STRIDES * f[STRIDE]).sum())
+    if share is None:
+        delays = delays[delays > 0]
+    delays = delays[delays <= teaching_max(int(i[FAR]), f[STRIDE], unit.order.held_max)]
+    if len(delays) > window:
+        delays = delays[np.linspace(0, len(delays) - 1, window).astype(np.int64)]
+    if len(delays):
+        golden = np.argsort(np.arange(len(delays)) * 0.6180339887498949 % 1.0, kind="stable")
+        places = (i[AT] + np.arange(len(delays))) % window
+        unit.ring[places] = delays[golden]
+        i[AT] = (i[AT] + len(delays)) % window
+        i[KNOWN] = min(window, i[KNOWN] + len(delays))
+        unit.ranked[: i[KNOWN]] = np.sort(unit.ring[: i[KNOWN]])
+    set_hold(unit)
+
+
+def set_hold(unit: Ordering) -> None:
+    """The hold that the window asks for."""
+    i, f, share = unit.ints, unit.floats, unit.order.late_max
+    n = int(i[KNOWN])
+    hold = 0.0
+    if n and share is not None:
+        hold = unit.ranked[rank_for_share(n, share, int(i[LATE]), int(i[MEASURED]))]
+    elif n:
+        rank = rank_for_margin(n)
+        f[SIGMA] = deviation(unit.ranked, rank)
+        hold = unit.ranked[rank] + unit.order.lambda_ * f[SIGMA]
+    f[HOLD] = max(hold, f[TOLD]) if i[MEASURED] < len(unit.ring) else hold
+
+
+def _due(unit: Ordering, times: Times, numbers: Ints) -> tuple[Ints, Floats]:
+    i, f, marks = unit.ints, unit.floats, unit.marks
+    held = int(i[HELD])
+    times, numbers = _sorted(np.concatenate([unit.held_t[:held], times]), np.concatenate([unit.held_n[:held], numbers]))
+    if not i[STARTED] and i[MEASURED] >= FIRST:
+        i[STARTED] = 1
+    waits = (marks[CLOCK] - times).astype(np.float64)
+    count = int((waits >= f[HOLD]).sum()) if i[STARTED] else 0
+    count = max(count, len(times) - unit.order.held_max)
+    if count:
+        i[STARTED], i[RELEASED_ANY], marks[RELEASED] = 1, 1, times[count - 1]
+    unit.held_t, unit.held_n, i[HELD] = times[count:], numbers[count:], len(times) - count
+    return numbers[:count], np.maximum(waits[:count], 0.0)

@@ -1,0 +1,41 @@
+"""Where does the ordering machine keep what? Flat arrays with named places, so that compiled code can reach them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+# Times are whole (ticks) or real, as the stream's own column is; compiled code is made for both.
+Times = NDArray[Any]
+
+# Whole numbers.
+TAKEN, HELD, LATE, CLOCKED, RELEASED_ANY, STARTED, ADVANCES, AHEAD, AHEAD_SINCE, FAR, MEASURED, KNOWN, AT = range(13)
+INTS = 13
+# Real numbers.
+HOLD, SIGMA, STRIDE, TOLD = range(4)
+FLOATS = 4
+# Times.
+CLOCK, RELEASED = range(2)
+TIMES = 2
+
+FIRST = 48
+"""So many records are looked at before the first is released: a start without a stumble."""
+AHEAD_MAX = 16
+"""So many records decide whether a leap of the clock is believed."""
+AHEAD_MIN = 3
+"""Fewer than so many are never believed."""
+LEAP = 1024.0
+"""A record that is so many usual strides, and 8 holds, ahead of the clock is not believed at once."""
+KNOWN_ADVANCES = 8
+"""The stream's stride is known after so many advances of its clock; until then every time is believed."""
+STRIDE_OVER = 64
+"""Advances of the clock that the usual stride is taken over."""
+FAR_STRIDES = 8 * LEAP
+"""A delay of so many strides teaches only when it recurs."""
+RECURS = 16
+"""So often."""
