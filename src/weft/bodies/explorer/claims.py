@@ -81,7 +81,7 @@ class Eyes:
 
     def project(self, rows: Any, reads: list[Read]) -> Any:
         """The columns that tell apart what some reads would see."""
-        columns = []
+        columns = [np.zeros(len(rows), np.int32)]
         places = self.alphabet.places
         for what, which in reads:
             match what:
@@ -104,8 +104,23 @@ class Eyes:
 
 
 class Answers:
-    """One claim and the answers it has given."""
+    """One claim and the answers it has given, apart for states in which something is under way and for others."""
 
+    def __init__(self, eyes: Eyes, claim: Callable[[View], bool]) -> None:
+        self.eyes = eyes
+        self.busy, self.still = _Half(eyes, claim), _Half(eyes, claim)
+
+    def of(self, rows: Any) -> Any:
+        """The answers for many rows."""
+        busy = self.eyes.alphabet.busy[rows].any(axis=1)
+        answers = np.empty(len(rows), np.uint8)
+        for half, which in ((self.busy, busy), (self.still, ~busy)):
+            if which.any():
+                answers[which] = half.of(rows[which])
+        return answers
+
+
+class _Half:
     def __init__(self, eyes: Eyes, claim: Callable[[View], bool]) -> None:
         self.eyes, self.claim = eyes, claim
         self.reads: list[Read] = []
@@ -113,43 +128,45 @@ class Answers:
 
     def ask(self, row: Any) -> bool:
         """The answer for one row, which may show that the claim reads more than was thought."""
-        seen: list[Read] = []
+        seen: dict[Read, None] = {}
 
         def look(what: str, which: Any) -> Any:
-            seen.append((what, which))
+            seen[what, which] = None
             return self.eyes.look(row, what, which)
 
         answer = bool(self.claim(View(look)))
-        new = [one for one in dict.fromkeys(seen) if one not in self.reads]
+        new = [one for one in seen if one not in self.reads and one[0] != "busy"]
         if new:
             self.reads += new
             self.known.clear()
         return answer
 
     def of(self, rows: Any) -> Any:
-        """The answers for many rows."""
-        if not self.reads:
-            self.ask(rows[0])
+        """The answers for many rows, all busy or all still."""
+        answer = self.ask(rows[0])
         while True:
             count = len(self.reads)
             if not count:
-                return np.full(len(rows), self.ask(rows[0]), np.uint8)
+                return np.full(len(rows), answer, np.uint8)
             keys = self.eyes.project(rows, self.reads)
-            width = keys.shape[1]
-            _, firsts, which = np.unique(
-                keys.view([("", np.int32)] * width).ravel(), return_index=True, return_inverse=True
-            )
+            _, firsts, which = np.unique(_mixed(keys), return_index=True, return_inverse=True)
             answers = np.empty(len(firsts), np.uint8)
             for at, first in enumerate(firsts):
                 key = keys[first].tobytes()
-                answer = self.known.get(key)
-                if answer is None:
-                    answer = self.ask(rows[first])
+                known = self.known.get(key)
+                if known is None:
+                    known = self.ask(rows[first])
                     if len(self.reads) != count:
                         break
-                    self.known[key] = answer
-                answers[at] = answer
+                    self.known[key] = known
+                answers[at] = known
             else:
                 return answers[which]
 
 
+def _mixed(keys: Any) -> Any:
+    """One word for each line; of the lines of a batch, two share theirs by chance with a probability below 10^-10."""
+    mixed = keys[:, 0].astype(np.uint64)
+    for column in range(1, keys.shape[1]):
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15) + keys[:, column].astype(np.uint64)
+    return (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -11,13 +11,14 @@ from typing import Any
 from weft.bodies.explorer.explore import Result, run
 from weft.bodies.explorer.replay import BadScenario, Replayed, Scenario, replay
 from weft.bodies.explorer.world import World
-from weft.bodies.explorer.worlds import balancing, exclusion, hosting, move
+from weft.bodies.explorer.worlds import balancing, exclusion, hosting, move, scaling
 
 _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
     "hosting": hosting.worlds,
     "move": move.worlds,
     "balancing": balancing.worlds,
     "exclusion": exclusion.worlds,
+    "scaling": scaling.worlds,
 }
 NAMES = tuple(_WORLDS)
 

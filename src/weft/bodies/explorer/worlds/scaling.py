@@ -1,0 +1,202 @@
+"""Worlds for scaling: small queries whose instances grow and shrink at the same time, in every order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from weft.bodies.explorer.world import Choice, View, World
+from weft.protocol import Effect, Input
+from weft.protocol.exclusion import Refuse
+from weft.protocol.scaling import Create, Drain, Drained, Ended, Grow, Instance, InstanceAsPublished, Place, Shrink
+from weft.protocol.scaling.instance import ACTIVE, ENDED, SENDS, TAKES, WAITING
+
+WISHES: dict[str, Input] = {"g": Grow(1), "2": Grow(2), "s": Shrink()}
+
+LOST = "no record is sent to one that takes no more"
+EARLY = "no record reaches one that is not active yet"
+KNOWN = "when nothing is under way, every operator has instances, which know their neighbours and nobody else"
+REFUSED = "no message is refused"
+
+Graph = dict[str, tuple[str, ...]]
+CHAIN2: Graph = {"a": ("b",), "b": ()}
+CHAIN3: Graph = {"a": ("b",), "b": ("c",), "c": ()}
+FORK_JOIN: Graph = {"a": ("b", "c"), "b": ("d",), "c": ("d",), "d": ()}
+
+
+class Farm(msgspec.Struct, frozen=True):
+    """What each instance will still be told, which were made, which drain; `fault` is what was wrong first."""
+
+    wishes: tuple[tuple[str, str], ...]
+    made: tuple[str, ...] = ()
+    draining: tuple[str, ...] = ()
+    refused: bool = False
+
+    def perform(self, site: str, effect: Effect) -> Farm:
+        """The farm after an effect."""
+        match effect:
+            case Create(instance):
+                return self.but(made=tuple(sorted({*self.made, instance})))
+            case Drain():
+                return self.but(draining=tuple(sorted({*self.draining, site})))
+            case Ended():
+                return self.but(draining=tuple(one for one in self.draining if one != site))
+            case Refuse():
+                return self.but(refused=True)
+        return self
+
+    def choices(self) -> Iterator[Choice]:
+        """The next wish of each, and drains that are done."""
+        for at, (name, wishes) in enumerate(self.wishes):
+            if wishes:
+                rest = (*self.wishes[:at], (name, wishes[1:]), *self.wishes[at + 1 :])
+                yield Choice(name, WISHES[wishes[0]], self.but(wishes=rest))
+        for name in self.draining:
+            yield Choice(name, Drained(), self)
+
+    def crash(self, site: str) -> Farm:
+        """Instances do not crash (Decentral §3.2.1)."""
+        raise AssertionError(f"{site} does not crash")
+
+    def but(self, **changes: Any) -> Farm:
+        """The same farm, changed."""
+        return msgspec.structs.replace(self, **changes)
+
+
+def world(graph: Graph, sizes: dict[str, int], wishes: dict[str, str], label: str, instance: Any = Instance) -> World:
+    """Operators joined by a graph, with so many instances each, the first the keeper; and what these are told."""
+    first = {f"{operator}{at}": operator for operator, size in sizes.items() for at in range(1, size + 1)}
+    places = {
+        name: Place(name, tuple(sorted(one for one, downs in graph.items() if name in downs)), downs)
+        for name, downs in graph.items()
+    }
+    born = {
+        f"{name}.{at}": name[0]
+        for name, told in wishes.items()
+        for at in range(1, sum({"g": 1, "2": 2, "s": 0}[one] for one in told) + 1)
+    }
+    names = tuple(sorted((*first, *born)))
+
+    def of(operators: tuple[str, ...]) -> dict[str, str]:
+        return {name: operator for name, operator in first.items() if operator in operators}
+
+    def machines() -> dict[str, Any]:
+        made = {
+            name: instance(name, places[o], of(places[o].upstream), of(places[o].downstream), name.endswith("1"))
+            for name, o in first.items()
+        }
+        return made | {name: instance(name, places[operator]) for name, operator in born.items()}
+
+    def state(view: View) -> dict[str, Any]:
+        return {name: view.machine(name) for name in names}
+
+    def lost(one: str, other: str) -> Any:
+        return lambda view: (
+            view.machine(one).state not in SENDS
+            or other not in view.machine(one).downs
+            or view.machine(other).state in TAKES
+        )
+
+    def early(one: str, other: str) -> Any:
+        return lambda view: (
+            view.machine(one).state not in SENDS
+            or other not in view.machine(one).downs
+            or view.machine(other).state != WAITING
+        )
+
+    def known(view: View) -> bool:
+        if view.busy:
+            return True
+        alive = {name: one for name, one in state(view).items() if one.state == ACTIVE}
+        kept = {one.place.operator for one in alive.values()} == set(graph)
+
+        def of(operators: tuple[str, ...]) -> set[str]:
+            return {name for name, one in alive.items() if one.place.operator in operators}
+
+        return kept and all(
+            set(one.ups) == of(one.place.upstream) and set(one.downs) == of(one.place.downstream)
+            for one in alive.values()
+        )
+
+    def quiet(view: View) -> bool:
+        made = view.ground.made
+        done = (ACTIVE, ENDED)
+        return not view.busy and all(
+            one.state in done or (one.state == WAITING and name in born and name not in made)
+            for name, one in state(view).items()
+        )
+
+    published = instance is InstanceAsPublished
+    ways = [(one, other) for one in names for other in names if other[0] in graph[one[0]]]
+    claims = {f"{LOST}: {one} to {other}": lost(one, other) for one, other in ways}
+    claims |= {KNOWN: known, REFUSED: lambda view: not view.ground.refused}
+    if published:
+        claims |= {f"{EARLY}: {one} to {other}": early(one, other) for one, other in ways}
+    return World(
+        label,
+        machines,
+        Farm(tuple(sorted(wishes.items()))),
+        (),
+        claims,
+        quiet,
+        states_max=50_000_000,
+        ends=True,
+        collect=published,
+    )
+
+
+def pairs(graph: Graph, sizes: dict[str, int], wishes: tuple[str, ...], instance: Any = Instance) -> list[World]:
+    """All pairs of wishes of the last instances of two neighbouring operators."""
+    found = []
+    for up, downs in graph.items():
+        for down in downs:
+            one, other = f"{up}{sizes[up]}", f"{down}{sizes[down]}"
+            for first, second in product(wishes, wishes):
+                label = f"{_name(graph)} {one} {_told(first)}, {other} {_told(second)}"
+                found.append(world(graph, sizes, {one: first, other: second}, label, instance))
+    return found
+
+
+def _told(wishes: str) -> str:
+    return " then ".join({"g": "grows", "2": "grows by two", "s": "shrinks"}[one] for one in wishes)
+
+
+def _name(graph: Graph) -> str:
+    return {2: "chain of two", 3: "chain of three", 4: "fork and join"}[len(graph)]
+
+
+def at_once(graph: Graph, sizes: dict[str, int], wishes: tuple[str, ...], instance: Any = Instance) -> list[World]:
+    """The last instances of all operators are told something at the same time, in every combination."""
+    last = [f"{operator}{size}" for operator, size in sizes.items()]
+    found = []
+    for told in product(wishes, repeat=len(last)):
+        label = f"{_name(graph)} at once: " + ", ".join(_told(one) for one in told)
+        found.append(world(graph, sizes, dict(zip(last, told, strict=True)), label, instance))
+    return found
+
+
+def worlds(as_published: bool = False, long: bool = False, instance: Any = None) -> tuple[World, ...]:
+    """The worlds of scaling."""
+    made = instance or (InstanceAsPublished if as_published else Instance)
+    two, three = dict.fromkeys("ab", 2), dict.fromkeys("abc", 2)
+    diamond = {"a": 2, "b": 2, "c": 1, "d": 2}
+    if as_published:
+        return (
+            *pairs(CHAIN2, two, ("g", "s"), made),
+            world(CHAIN2, two, {"b2": "gs"}, "chain of two, b2 grows then shrinks", made),
+            world(CHAIN2, {"a": 1, "b": 1}, {"b1": "gg"}, "chain of two, b1 grows then grows", made),
+            world(CHAIN2, two, {"a2": "g", "b2": "s", "a2.1": "g"}, "chain of two, a2, a2.1 grow, b2 shrinks", made),
+            *pairs(FORK_JOIN, diamond, ("g", "s"), made)[:4],
+        )
+    return (
+        *pairs(CHAIN2, two, ("g", "s", "gg", "gs", "2"), made),
+        *pairs(CHAIN3, three, ("g", "s"), made),
+        *at_once(CHAIN3, {"a": 1, "b": 2, "c": 1}, ("g", "s"), made),
+        *pairs(FORK_JOIN, diamond, ("g", "s"), made),
+        *(at_once(CHAIN3, three, ("g", "s"), made) if long else ()),
+        *(pairs(FORK_JOIN, diamond, ("gg", "gs"), made) if long else ()),
+        *(at_once(FORK_JOIN, diamond, ("g", "s"), made) if long else ()),
+    )

@@ -1,0 +1,23 @@
+"""Instances that decide by themselves how many they are, and keep records from getting lost while they change."""
+
+from weft.protocol.scaling.instance import Instance, Place
+from weft.protocol.scaling.published import InstanceAsPublished
+from weft.protocol.scaling.words import (
+    Activated,
+    Bye,
+    Create,
+    Drain,
+    Drained,
+    Ended,
+    Grow,
+    Heard,
+    Leaving,
+    NewInstances,
+    Shrink,
+    StartInstance,
+)
+
+__all__ = [
+    "Activated", "Bye", "Create", "Drain", "Drained", "Ended", "Grow", "Heard", "Instance", "InstanceAsPublished",
+    "Leaving", "NewInstances", "Place", "Shrink", "StartInstance",
+]
