@@ -167,12 +167,14 @@ class OrderForm:
     def plain(self, value: Any) -> Any:
         if not isinstance(value, Order):
             return value
-        plain = _ORDER.plain(value)
-        del plain["lambda" if value.late_max is not None else "late_max"]
-        return plain
+        by = {"lambda": value.lambda_} if value.late_max is None else {"late_max": value.late_max}
+        rest = {key: inner for key, inner in _ORDER.plain(value).items() if key not in ("lambda", "late_max")}
+        return by | rest
 
     def schema(self) -> dict[str, Any]:
-        return {"oneOf": [{"type": "boolean"}, _ORDER.schema() | {"not": {"required": ["lambda", "late_max"]}}]}
+        by_margin, by_share = _ORDER.schema(), _ORDER.schema() | {"required": ["late_max"]}
+        del by_margin["properties"]["late_max"], by_share["properties"]["lambda"]
+        return {"oneOf": [{"type": "boolean"}, by_margin, by_share]}
 
 
 @dataclass(frozen=True, slots=True)

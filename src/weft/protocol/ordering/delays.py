@@ -14,10 +14,10 @@ import math
 
 from weft.protocol.ordering.fields import FAR_STRIDES, LEAP, RECURS, Floats
 
-WINDOW_LATE = 256
-"""Late records that the margin rule keeps to look back on."""
-WINDOW_ALL = 512
-"""Records, late or not, that the share rule keeps to look back on."""
+WINDOW = 512
+"""Delays that are kept to look back on."""
+ONE_IN_LATE, ONE_IN_ALL = 4, 2
+"""Once the window is full one in so many enters it: of late records, for the margin; of all records, for the share."""
 LEVEL = 0.95
 """The share of late records that the hold covers before the margin."""
 REPAY = 300.0
@@ -26,9 +26,9 @@ STRICT = 0.1
 """The share rule never aims below this part of what is asked."""
 
 
-def counts(number: int) -> bool:
-    """Whether a delay enters a window that is full: every other one, by a hash that no pattern of the stream meets."""
-    return (number * 2654435761) & 0x10000 == 0
+def counts(number: int, one_in: int) -> bool:
+    """Whether a delay enters a window that is full, by a hash that no pattern of the stream meets."""
+    return ((number * 2654435761) >> 16) % one_in == 0
 
 
 def teaching_max(far: int, stride: float, most: int) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.model import Order
 from weft.protocol.ordering import batch
-from weft.protocol.ordering.delays import WINDOW_ALL, WINDOW_LATE
+from weft.protocol.ordering.delays import WINDOW
 from weft.protocol.ordering.fields import (
     AHEAD,
     AHEAD_MAX,
@@ -65,6 +65,7 @@ class Left:
 
 class _Snapshot(msgspec.Struct, array_like=True):
     kind: str
+    by_share: bool
     ints: bytes
     floats: bytes
     marks: bytes
@@ -91,9 +92,8 @@ class Ordering:
         self.ints = np.zeros(INTS, np.int64)
         self.floats = np.zeros(FLOATS)
         self.marks = np.zeros(TIMES, self.kind)
-        window = WINDOW_LATE if order.late_max is None else WINDOW_ALL
-        self.ring = np.zeros(window)
-        self.ranked = np.zeros(window)
+        self.ring = np.zeros(WINDOW)
+        self.ranked = np.zeros(WINDOW)
         self.held_t: Times = np.zeros(0, self.kind)
         self.held_n: Ints = np.zeros(0, np.int64)
         self.ahead_t: Times = np.zeros(AHEAD_MAX, self.kind)
@@ -215,6 +215,7 @@ class Ordering:
         return msgspec.msgpack.encode(
             _Snapshot(
                 "real" if self.kind is np.float64 else "whole",
+                self.order.late_max is not None,
                 self.ints.tobytes(),
                 self.floats.tobytes(),
                 self.marks.tobytes(),
@@ -233,12 +234,11 @@ class Ordering:
         """The machine that gave a snapshot; with another rule it keeps what both can use: records and clock."""
         read = msgspec.msgpack.decode(snapshot, type=_Snapshot)
         machine = cls(order, real=read.kind == "real")
-        ring = np.frombuffer(read.ring)
         machine.ints[:] = np.frombuffer(read.ints, np.int64)
         machine.floats[:] = np.frombuffer(read.floats)
         machine.marks[:] = np.frombuffer(read.marks, machine.kind)
-        if len(ring) == len(machine.ring):
-            machine.ring[:] = ring
+        if read.by_share == (order.late_max is not None):
+            machine.ring[:] = np.frombuffer(read.ring)
             machine.ranked[:] = np.frombuffer(read.ranked)
         else:
             machine.forget_delays()

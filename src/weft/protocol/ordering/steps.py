@@ -72,6 +72,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
     hold, sigma, stride, told = f[HOLD], f[SIGMA], f[STRIDE], f[TOLD]
     clock, released = marks[CLOCK], marks[RELEASED]
     leap = leap_of(hold, stride)
+    one_in = delays.ONE_IN_LATE if share < 0 else delays.ONE_IN_ALL
     for k in range(len(times)):
         time, number = times[k], first + k
         seen[k], holds[k] = 0.0, hold
@@ -114,7 +115,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
                 if n < window:
                     insert(ranked, n, delay)
                     n += 1
-                elif counts(number):
+                elif counts(number, one_in):
                     if ring[at] != delay:
                         exchange(ranked, n, ring[at], delay)
                 else:
