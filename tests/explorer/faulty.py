@@ -30,19 +30,19 @@ def machines(mutant: Mutant) -> dict[str, type]:
     """The desk and the agent of a world, one of them faulty; a step that does not end is an illegal one."""
     made = mutant.load()
     if mutant.module == agent.__name__:
-        return {"agent": _guarded(made.Agent)}
+        return {"agent": guarded(made.Agent)}
     if mutant.module == desk.__name__:
-        return {"desk": _guarded(made.Desk)}
+        return {"desk": guarded(made.Desk)}
     names = ("Mover",) if mutant.module == mover.__name__ else ("Conductor",)
     beside = _again(desk, {name: getattr(made, name) for name in names})
-    return {"desk": _guarded(beside.Desk)}
+    return {"desk": guarded(beside.Desk)}
 
 
 def hosts(mutant: Mutant) -> dict[str, type]:
     """The same for the worlds of hosting, where the fault lies in hosting."""
     if mutant.module == agent.__name__:
-        return {"agent": _guarded(mutant.load().Agent)}
-    return {"conductor": _guarded(mutant.load().Conductor)} if mutant.module == conductor.__name__ else {}
+        return {"agent": guarded(mutant.load().Agent)}
+    return {"conductor": guarded(mutant.load().Conductor)} if mutant.module == conductor.__name__ else {}
 
 
 def found(mutant: Mutant, worlds: Iterable[World]) -> str | None:
@@ -67,7 +67,7 @@ def _again(module: ModuleType, replaced: dict[str, object]) -> ModuleType:
     return made
 
 
-def _guarded(machine: Any) -> type:
+def guarded(machine: Any) -> type:
     """A machine whose steps end, if need be with an error."""
 
     class Guarded(machine):  # type: ignore[misc]

@@ -10,7 +10,8 @@ After Kotsantis' negotiation (Neighbor §3, Listings 1-10), corrected:
 5. An operator is handed over only after it stopped. The giver writes down that it gives, says so until it is answered,
    and starts it again if it was not taken. The taker writes its answer down before it says it, and takes only what it
    has kept room for. So a crash on either side leaves one of them with it.
-6. Every wait is under a timer. Words of an earlier negotiation are told apart by numbers, which grow across crashes.
+6. After a crash a site answers nobody before it has looked at its loads again.
+7. Every wait is under a timer. Words of an earlier negotiation are told apart by numbers, which grow across crashes.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Balancer(Stock):
 
     def on_check(self, key: str, row: Neighbour, input: Check) -> list[Effect]:
         """Overloaded it offers, underloaded it asks, unless it negotiates already."""
-        self.memory = self.memory.measured(input.loads)
+        self.memory, self.looked = self.memory.measured(input.loads), True
         if self.negotiates():
             return []
         if self.overloaded():
@@ -102,31 +103,29 @@ class Balancer(Stock):
 
     def offer(self) -> list[Effect]:
         """Offers each neighbour what may go there and is not too much (Listing 3)."""
-        number = self.memory.count + 1
-        reason = self.standing("above", self.limits.high)
-        effects: list[Effect] = []
-        for peer in self.peers:
-            row = self.rows[peer]
-            transfers = tuple(self.leaving(peer, self.marks.high))
-            if row.state == IDLE and transfers:
-                row.begin(OFFERED, number, transfers, mine=True)
-                row.reason = reason
+        offers = {peer: tuple(self.leaving(peer, self.marks.high)) for peer in self.free()}
+        if not any(offers.values()):
+            return []
+        effects: list[Effect] = [self.count()]
+        number = self.memory.count
+        for peer, transfers in offers.items():
+            if transfers:
+                self.rows[peer].begin(OFFERED, number, transfers, self.standing("above", self.limits.high))
                 effects += [Send(peer, Offer(number, transfers)), SetTimer(peer, self.limits.reply_ms_max)]
-        return [self.count(), *effects] if effects else []
+        return effects
 
     def demand(self) -> list[Effect]:
         """Asks each neighbour for operators (Listing 3, lines 17-21)."""
-        number = self.memory.count + 1
-        reason = self.standing("below", self.limits.low)
+        free = self.free()
+        if not free:
+            return []
+        effects: list[Effect] = [self.count()]
+        number = self.memory.count
         room = minus(self.marks.target, self.committed())
-        effects: list[Effect] = []
-        for peer in self.peers:
-            row = self.rows[peer]
-            if row.state == IDLE:
-                row.begin(DEMANDED, number, (), mine=True)
-                row.reason = reason
-                effects += [Send(peer, Demand(number, room)), SetTimer(peer, self.limits.reply_ms_max)]
-        return [self.count(), *effects] if effects else []
+        for peer in free:
+            self.rows[peer].begin(DEMANDED, number, (), self.standing("below", self.limits.low))
+            effects += [Send(peer, Demand(number, room)), SetTimer(peer, self.limits.reply_ms_max)]
+        return effects
 
     def hear(self, peer: str, row: Neighbour, number: int) -> list[Effect]:
         """A neighbour begins anew: what was kept for it before is not wanted any more."""
@@ -141,9 +140,9 @@ class Balancer(Stock):
         message: Offer = input.message
         effects = [*self.hear(peer, row, message.number), *self.give_way()]
         accepted: list[int] = []
-        if row.state == IDLE and not self.negotiates():
+        if self.can_answer(row):
             accepted = self.chosen(message.transfers, minus(self.marks.most, self.committed()))
-        reply = OfferReply(message.number, tuple(accepted), bool(accepted) and self.underloaded())
+        reply = OfferReply(message.number, tuple(accepted), self.underloaded())
         if accepted:
             row.begin(HELD, message.number, (message.transfers[place] for place in accepted))
             effects.append(SetTimer(peer, self.limits.keep_ms_max))
@@ -166,8 +165,7 @@ class Balancer(Stock):
         """Keeps ready what it can give without falling below its target (Listing 8)."""
         message: Demand = input.message
         effects = self.hear(peer, row, message.number)
-        urgent = self.overloaded()
-        if row.state == IDLE and not self.negotiates():
+        if self.can_answer(row):
             transfers = self.leaving(peer, self.marks.target)
             rooms = (self.spare(self.marks.target), message.room)
             picked = [transfers[place] for place in self.chosen(transfers, *rooms)]
@@ -175,7 +173,7 @@ class Balancer(Stock):
                 row.begin(LENT, message.number, picked)
                 effects.append(SetTimer(peer, self.limits.keep_ms_max))
         lent = row.transfers if row.state == LENT else ()
-        return [*effects, Send(peer, DemandReply(message.number, lent, bool(lent) and urgent))]
+        return [*effects, Send(peer, DemandReply(message.number, lent, self.overloaded()))]
 
     def on_offer_reply(self, peer: str, row: Neighbour, input: Any) -> list[Effect]:
         """A neighbour would take some; nothing is chosen before all have answered (Listing 5)."""
@@ -240,8 +238,9 @@ class Balancer(Stock):
     def stop(self, peer: str, row: Neighbour, places: tuple[int, ...]) -> list[Effect]:
         """Lets operators end before they are handed over."""
         row.state, row.transfers = STOPPING, tuple(row.transfers[place] for place in places)
-        row.serial = self.memory.count + 1
-        return [self.count(), *self.ask_to_stop(peer, row)]
+        note = self.count()
+        row.serial = self.memory.count
+        return [note, *self.ask_to_stop(peer, row)]
 
     def ask_to_stop(self, peer: str, row: Neighbour) -> list[Effect]:
         """Asks the body to stop operators, until it has."""

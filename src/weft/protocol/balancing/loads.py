@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -13,19 +13,24 @@ Amounts = tuple[int, ...]
 PER_MILLE = 1_000
 
 
+def each(*amounts: Amounts) -> Iterator[tuple[int, ...]]:
+    """Resource by resource."""
+    return zip(*amounts, strict=True)
+
+
 def plus(one: Amounts, other: Amounts) -> Amounts:
     """Both together."""
-    return tuple(a + b for a, b in zip(one, other, strict=True))
+    return tuple(a + b for a, b in each(one, other))
 
 
 def minus(one: Amounts, other: Amounts) -> Amounts:
     """What one has more than the other; below 0 where it has less."""
-    return tuple(a - b for a, b in zip(one, other, strict=True))
+    return tuple(a - b for a, b in each(one, other))
 
 
 def fits(one: Amounts, room: Amounts) -> bool:
     """Whether no resource takes more than there is room for."""
-    return all(a <= b for a, b in zip(one, room, strict=True))
+    return all(a <= b for a, b in each(one, room))
 
 
 def total(parts: Iterable[Part], none: Amounts) -> Amounts:

@@ -28,7 +28,7 @@ def refusal(site: Stock, peer: str, row: Neighbour, message: Any) -> str:
         case Offer() | Demand() if message.number <= row.heard:
             return f"number {message.number} is no news after {row.heard}"
         case Offer(transfers=transfers):
-            return unsound(site, transfers)
+            return unsound(site, transfers) if transfers else "nothing is offered"
         case Demand(room=room):
             return uneven(site, room)
         case OfferReply() if row.state == OFFERED and message.number == row.number:
@@ -36,7 +36,7 @@ def refusal(site: Stock, peer: str, row: Neighbour, message: Any) -> str:
         case DemandReply() if row.state == DEMANDED and message.number == row.number:
             return unsound(site, message.transfers)
         case Pick() if row.state == LENT and message.number == row.number:
-            return misplaced(message.picked, row)
+            return misplaced(message.picked, row) if message.picked else "nothing is picked"
         case Pick() if row.state not in (HELD, LENT, STOPPING, GIVING) and message.number >= row.heard:
             return ""
         case Clear() if row.state in (HELD, LENT, TAKING) and message.number == row.number:

@@ -45,8 +45,8 @@ class Selection:
         return sorted(one for one in sets if self.may_go(one, peer, here, below))
 
     def may_go(self, those: Collection[str], peer: str, here: Collection[str], below: Mapping[str, str]) -> bool:
-        """Whether these operators may leave for a neighbour, and every stream still flows upwards."""
-        if any(operator in self.pinned or operator not in here for operator in those):
+        """Whether these operators, which are here, may leave for a neighbour, and every stream still flows upwards."""
+        if any(operator in self.pinned for operator in those):
             return False
         if peer == self.parent:
             left = (reader for operator in those for reader in self.readers[operator] if reader in here)

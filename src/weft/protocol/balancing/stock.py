@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from weft.protocol.balancing.loads import Amounts, BalanceLimits, fits, minus, plus, total
+from weft.protocol.balancing.loads import Amounts, BalanceLimits, each, fits, minus, plus, total
 from weft.protocol.balancing.memory import Memory
 from weft.protocol.balancing.selection import Selection, Streams
 from weft.protocol.balancing.words import Part, Remember
@@ -36,9 +36,10 @@ class Neighbour(Row, array_like=True):
         """All operators of its transfers."""
         return tuple(part for transfer in self.transfers for part in transfer)
 
-    def begin(self, state: str, number: int, transfers: Iterable[Transfer], mine: bool = False) -> None:
-        """Something is under way."""
-        self.state, self.number, self.transfers, self.mine = state, number, tuple(transfers), mine
+    def begin(self, state: str, number: int, transfers: Iterable[Transfer], reason: str = "") -> None:
+        """Something is under way; it is this site's own doing where it offers or asks."""
+        self.state, self.number, self.transfers = state, number, tuple(transfers)
+        self.mine, self.reason = state in (OFFERED, DEMANDED), reason
 
     def rest(self) -> None:
         """Nothing is under way any more."""
@@ -47,9 +48,12 @@ class Neighbour(Row, array_like=True):
 
 
 class Stock(Machine):
-    """The standing of one site; `memory` is what it starts with, or what an earlier life of it wrote down."""
+    """The standing of one site; `memory` is what it starts with, or what an earlier life of it wrote down.
 
-    __slots__ = ("limits", "marks", "memory", "none", "peers", "selection", "streams")
+    `looked` says whether the loads in the memory are those of now; where they are not, it waits for the first look.
+    """
+
+    __slots__ = ("limits", "looked", "marks", "memory", "none", "peers", "selection", "streams")
 
     ROW = Neighbour
 
@@ -61,6 +65,7 @@ class Stock(Machine):
         streams: Streams,
         memory: Memory,
         limits: BalanceLimits | None = None,
+        looked: bool = True,
     ) -> None:
         super().__init__(name)
         self.peers = (*((parent,) if parent else ()), *children)
@@ -69,18 +74,18 @@ class Stock(Machine):
         self.limits = limits or BalanceLimits()
         self.marks = self.limits.thresholds()
         self.none = (0,) * len(self.limits.capacity)
-        self.memory = memory
+        self.memory, self.looked = memory, looked
         self.rows = {peer: Neighbour() for peer in (name, *self.peers)}
         for peer, giving in memory.giving.items():
             self.rows[peer] = Neighbour(GIVING, False, giving.number, (giving.operators,), serial=giving.serial)
 
-    def extra(self) -> Memory:
-        """What is written down."""
-        return self.memory
+    def extra(self) -> tuple[Memory, bool]:
+        """What is written down, and whether it has looked."""
+        return self.memory, self.looked
 
     def set_extra(self, extra: Any) -> None:
         """Takes it back."""
-        self.memory = msgspec.convert(extra, Memory)
+        self.memory, self.looked = msgspec.convert(extra, tuple[Memory, bool])
 
     def remember(self, verb: str, peer: str, serial: int, number: int = 0, parts: Transfer = ()) -> Remember:
         """Writes down what became of a handover."""
@@ -100,9 +105,8 @@ class Stock(Machine):
         return self.memory.answers[peer].serial if peer in self.memory.answers else 0
 
     def used(self) -> Amounts:
-        """What the operators take that this site answers for; what it hands over may come back."""
-        given = (part for giving in self.memory.giving.values() for part in giving.operators)
-        return total((*self.now(self.memory.here), *given), self.none)
+        """What the operators take that are here."""
+        return total(self.now(self.memory.here), self.none)
 
     def now(self, operators: Iterable[str]) -> Transfer:
         """Operators that are here, with their loads as they are now."""
@@ -113,12 +117,20 @@ class Stock(Machine):
         return [part for peer in self.peers if self.rows[peer].state in states for part in self.rows[peer].parts()]
 
     def committed(self) -> Amounts:
-        """What the site takes with all it has kept room for."""
-        return total(self.within(HELD, TAKING), self.used())
+        """What the site takes with all it has kept room for, and with what it hands over, which may come back."""
+        return total(self.within(HELD, TAKING, GIVING), self.used())
 
     def negotiates(self) -> bool:
         """Whether a negotiation of its own is under way."""
         return any(self.rows[peer].mine for peer in self.peers)
+
+    def free(self) -> list[str]:
+        """Neighbours with whom nothing is under way."""
+        return [peer for peer in self.peers if self.rows[peer].state == IDLE]
+
+    def can_answer(self, row: Neighbour) -> bool:
+        """Whether it may enter into what a neighbour begins."""
+        return row.state == IDLE and self.looked and not self.negotiates()
 
     def overloaded(self) -> bool:
         """Whether any resource is above its highest mark."""
@@ -126,7 +138,7 @@ class Stock(Machine):
 
     def underloaded(self) -> bool:
         """Whether every resource is below its lowest mark, with all that it has kept room for."""
-        return all(a < b for a, b in zip(self.committed(), self.marks.low, strict=True))
+        return all(a < b for a, b in each(self.committed(), self.marks.low))
 
     def size(self, transfer: Transfer) -> Amounts:
         """What a transfer takes."""
@@ -140,24 +152,21 @@ class Stock(Machine):
         used = minus(self.used(), total(self.within(LENT, STOPPING), self.none))
         if fits(used, marks):
             return self.none
-        each = zip(used, self.marks.target, marks, strict=True)
-        return tuple(load - target if load > mark else load for load, target, mark in each)
+        marked = each(used, self.marks.target, marks)
+        return tuple(load - target if load > mark else load for load, target, mark in marked)
 
     def leaving(self, peer: str, marks: Amounts) -> list[Transfer]:
         """Transfers to a neighbour that fit what may leave and take something of what is above its mark, the greatest
         first."""
         spare = self.spare(marks)
-        above = [load > mark for load, mark in zip(self.used(), marks, strict=True)]
+        above = tuple(load > mark for load, mark in each(self.used(), marks))
         locked = {part.operator for part in self.within(LENT, STOPPING)}
         sets = self.selection.transfers(peer, self.memory.here, self.memory.below)
         made = [self.now(one) for one in sets if not locked & set(one)]
         sizes = {one: self.size(one) for one in made}
-        good = [
-            one
-            for one, size in sizes.items()
-            if fits(size, spare) and any(load and over for load, over in zip(size, above, strict=True))
-        ]
-        return sorted(good, key=lambda one: (*(-load for load in sizes[one]), one))
+        light = [one for one, size in sizes.items() if fits(size, spare)]
+        good = [one for one in light if any(load and over for load, over in each(sizes[one], above))]
+        return sorted(good, key=lambda one: (*(-load for load in sizes[one]), [part.operator for part in one]))
 
     def chosen(self, transfers: Iterable[Transfer], *rooms: Amounts) -> list[int]:
         """Places of transfers that share no operator and together fit every room, the first ones first."""
@@ -175,5 +184,5 @@ class Stock(Machine):
 
     def standing(self, mark: str, share: int) -> str:
         """Why a negotiation began, as text."""
-        greatest = max(100 * a / b for a, b in zip(self.used(), self.limits.capacity, strict=True))
+        greatest = max(100 * a / b for a, b in each(self.used(), self.limits.capacity))
         return f"{self.name} was at {greatest:.0f} %, {mark} {share / 10:g} %"

@@ -12,6 +12,7 @@ from weft.protocol.balancing import Memory
 
 LEAVING = ("lent", "stopping", "giving")
 ANSWERED = ("accepted", "promised")
+OWN = ("offered", "demanded", "taking", *ANSWERED)
 
 
 def sites(view: View) -> list[tuple[str, Any]]:
@@ -112,6 +113,49 @@ def room_is_kept(view: View) -> bool:
     return True
 
 
+def over_is_over(view: View) -> bool:
+    """Of what is over, nothing is left."""
+    blank = ("idle", False, 0, (), False, 0, "")
+    rows = [row for _, machine in sites(view) for row in machine.rows.values() if row.state == "idle"]
+    return all(
+        (row.state, row.mine, row.number, row.transfers, row.urgent, row.serial, row.reason) == blank for row in rows
+    )
+
+
+def mine_is_mine(view: View) -> bool:
+    """Who asked knows that it did; who answers does not take it for its own; and nothing is chosen too early."""
+    for _, machine in sites(view):
+        rows = [machine.rows[peer] for peer in machine.peers]
+        asks = {row.state for row in rows if row.mine}
+        if not all(row.mine == (row.state in OWN) for row in rows if row.state not in ("stopping", "giving")):
+            return False
+        if ("offered" in asks and {"stopping", "giving"} & asks) or {"demanded", "taking"} <= asks:
+            return False
+    return True
+
+
+def looked(view: View) -> bool:
+    """A site knows whether it has looked since it came up."""
+    return all(machine.looked == (site not in view.ground.blind) for site, machine in sites(view))
+
+
+def agreed(view: View) -> bool:
+    """Both sides of a negotiation speak of the same operators."""
+    for site, machine in sites(view):
+        for peer in machine.peers:
+            row, other = machine.rows[peer], view.machine(peer).rows[site]
+            if row.number != other.number or other.state not in ("stopping", "giving"):
+                continue
+            kept, given = _names(row), _names(other)
+            if (row.state == "taking" and kept != given) or (row.state == "held" and not kept >= given):
+                return False
+    return True
+
+
+def _names(row: Any) -> set[str]:
+    return {part.operator for part in row.parts()}
+
+
 def undisturbed(view: View) -> bool:
     """Whether nothing has gone wrong and no load has changed."""
     return not any(view.faults) and not view.ground.changed
@@ -120,6 +164,18 @@ def undisturbed(view: View) -> bool:
 def all_taken(view: View) -> bool:
     """Where nothing goes wrong, what is handed over is taken."""
     return not (undisturbed(view) and view.ground.declined)
+
+
+def none_refused(view: View) -> bool:
+    """Where nothing goes wrong and no demand gives way, no message is refused."""
+    return not (view.ground.refused and view.ground.case.only and undisturbed(view))
+
+
+def done_by_words(view: View) -> bool:
+    """Where nothing goes wrong, words alone bring everything to its end: no timer is needed."""
+    if not undisturbed(view) or view.busy:
+        return True
+    return not view.timers and all(row.state == "idle" for _, machine in sites(view) for row in machine.rows.values())
 
 
 def as_expected(view: View) -> bool:
@@ -158,6 +214,12 @@ INVARIANTS = {
     "what must outlive a crash is written down": written,
     "a site has one negotiation of its own, and promises nothing twice": one_at_a_time,
     "where loads do not change, all that room is kept for fits": room_is_kept,
+    "of what is over, nothing is left": over_is_over,
+    "who asked knows it, and chooses when all have answered": mine_is_mine,
+    "a site knows whether it has looked since it came up": looked,
+    "both sides speak of the same operators": agreed,
     "where nothing goes wrong, what is handed over is taken": all_taken,
+    "where nothing goes wrong, no message is refused": none_refused,
+    "where nothing goes wrong, no timer is needed": done_by_words,
     "where nothing goes wrong, operators end up where they should": as_expected,
 }

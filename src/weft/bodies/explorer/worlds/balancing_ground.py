@@ -25,8 +25,9 @@ from weft.protocol.balancing import (
 )
 
 TOO_MUCH = "no site takes what it has no room for"
+TOO_LITTLE = "no site gives so much that it falls below its target"
 STALE = "what is handed over is told as it was last seen"
-FAULTS = (TOO_MUCH, STALE)
+FAULTS = (TOO_MUCH, TOO_LITTLE, STALE)
 
 Loads = tuple[int, ...]
 _write = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -43,7 +44,9 @@ class Changed(Input, frozen=True):
 class Case:
     """A tree with operators: `sites` as "r a<r b<r", operators as "x@a=30<s,t", pinned ones as "s@a!".
 
-    `changes` are loads that operators may come to have, in order; `checks` is how often each site looks.
+    `changes` are loads that operators may come to have, in order; `checks` is how often each site looks, once unless
+    it says otherwise. `ends` are the placements it may come to where nothing goes wrong; `only` says what sites do,
+    where they do not do both: "offer", "demand" or "nothing".
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Case:
         checks: str = "",
         capacity: Loads = (100,),
         ends: tuple[str, ...] = (),
+        only: str = "",
     ) -> None:
         parents = [site.partition("<") for site in sites.split()]
         self.parent = {site: parent for site, _, parent in parents}
@@ -72,7 +76,7 @@ class Case:
         times = dict(one.split("*") for one in checks.split())
         self.checks = tuple((site, int(times.get(site, 1))) for site in self.parent)
         self.limits = BalanceLimits(capacity=capacity)
-        self.ends = frozenset(ends)
+        self.ends, self.only = frozenset(ends), only
 
     def above(self, site: str) -> Iterator[str]:
         """A site and all on its way to the root."""
@@ -103,6 +107,7 @@ class Land(msgspec.Struct, frozen=True):
     changed: int = 0
     stopping: tuple[tuple[str, str, int, tuple[str, ...]], ...] = ()
     down: tuple[str, ...] = ()
+    blind: tuple[str, ...] = ()
     declined: bool = False
     refused: bool = False
     fault: str = ""
@@ -117,7 +122,8 @@ class Land(msgspec.Struct, frozen=True):
             case Remember():
                 return self.written(site, effect)
             case Stop(peer, serial, operators):
-                return self.but(stopping=tuple(sorted({*self.stopping, (site, peer, serial, operators)})))
+                stopping = tuple(sorted((*self.stopping, (site, peer, serial, operators))))
+                return self.but(stopping=stopping, fault=self.gives(site, stopping))
             case Start(operators):
                 return self.but(runs=tuple(sorted({*self.runs, *((operator, site) for operator in operators)})))
             case Refuse():
@@ -138,11 +144,23 @@ class Land(msgspec.Struct, frozen=True):
                 fault = STALE
         return self.but(disks=disks, fault=fault, declined=self.declined or what.verb == "declined")
 
+    def gives(self, site: str, stopping: Any) -> str:
+        """What is wrong with what a site gives, as far as it can know."""
+        if self.changed and self.case.only != "offer":
+            return self.fault
+        leaves = {operator for where, _, _, operators in stopping if where == site for operator in operators}
+        known = dict(self.known)
+        rest = [known[operator] for operator in self.memory(site).here if operator not in leaves]
+        sums = tuple(sum(one) for one in zip(*rest, strict=True)) if rest else self.case.limits.capacity
+        below = [a < b for a, b in zip(sums, self.case.limits.thresholds().target, strict=True)]
+        return TOO_LITTLE if all(below) else self.fault
+
     def choices(self) -> Iterator[Choice]:
         """What may come next: operators end, sites look or come up, loads change."""
         for one in self.stopping:
             site, peer, serial, operators = one
-            rest = tuple(other for other in self.stopping if other != one)
+            at = self.stopping.index(one)
+            rest = (*self.stopping[:at], *self.stopping[at + 1 :])
             runs = tuple(run for run in self.runs if run not in [(operator, site) for operator in operators])
             yield Choice(site, Stopped(peer, serial), self.but(stopping=rest, runs=runs))
         for site in self.down:
@@ -165,7 +183,8 @@ class Land(msgspec.Struct, frozen=True):
         """The ground after a site has looked: what it saw is what it counts with."""
         known = {**dict(self.known), **{part.operator: part.loads for part in self.seen(site).loads}}
         checks = tuple((name, left if name == site else times) for name, times in self.checks)
-        return self.but(checks=checks, known=tuple(sorted(known.items())))
+        blind = tuple(one for one in self.blind if one != site)
+        return self.but(checks=checks, known=tuple(sorted(known.items())), blind=blind)
 
     def crash(self, site: str) -> Land:
         """Nothing runs there any more, until it comes up again."""
@@ -173,6 +192,7 @@ class Land(msgspec.Struct, frozen=True):
             runs=tuple(run for run in self.runs if run[1] != site),
             stopping=tuple(one for one in self.stopping if one[0] != site),
             down=tuple(sorted({*self.down, site})),
+            blind=tuple(sorted({*self.blind, site})),
         )
 
     def but(self, **changes: Any) -> Land:
