@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -33,6 +33,18 @@ from weft.spark.sources import read_flows, write_flows
 from weft.spark.wiring import Plans
 
 
+class Asked(Protocol):
+    """How a run was asked for."""
+
+    @property
+    def until_done(self) -> bool:
+        """Whether it ends by itself."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether records are counted on their way."""
+
+
 @dataclass(slots=True)
 class Embedded:
     """A session with everything the fragments of one run share."""
@@ -51,12 +63,12 @@ class Embedded:
         times: Times,
         ways: Callable[[str, str], Way | None],
         told: Callable[[Commit], None],
-        until_done: bool,
+        asked: Asked,
     ) -> SparkEngine:
         """What the sites of this run launch fragments with."""
-        plans = Plans(self.deployment, self.folders, self.analysis.schemas, ways)
+        plans = Plans(self.deployment, self.folders, self.analysis.schemas, ways, asked.measured)
         engine = SparkEngine(self.session, plans, times, fragments, told)
-        engine.totals, engine.until_done = self.totals, until_done
+        engine.totals, engine.until_done = self.totals, asked.until_done
         return engine
 
     def let_flow(self) -> float:

@@ -36,6 +36,10 @@ class Folders:
         """Files whose appearance makes a fragment on a user's files run a batch without records."""
         return self.state / "fragments" / fragment / "ticks"
 
+    def late(self, stream: str) -> Path:
+        """Records that came too late for their place in a stream, and how ordering is doing."""
+        return self.state / "late" / stream
+
     @property
     def flows(self) -> Path:
         """When sources began to flow, at every start of the run."""

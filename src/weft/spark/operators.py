@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from weft.model import Operator
+from weft.spark.ordering import in_place
 from weft.spec.sql import without_distinct
 
 WATERMARK_KEY = "spark.watermarkDelayMs"
@@ -33,11 +34,13 @@ class BadOperator(ValueError):
     """Spark refuses an operator, or its function does not give a DataFrame; a restart would not help."""
 
 
-def apply(operator: Operator, inputs: dict[str, DataFrame], folder: str) -> DataFrame:
+def apply(operator: Operator, inputs: dict[str, DataFrame], folder: str, late_folder: str = "") -> DataFrame:
     """An operator on its inputs, which are given by the names it reads them under."""
     try:
         if operator.sql is not None:
             return _sql(operator.sql, inputs)
+        if operator.order is not None and operator.call is None:
+            return in_place(inputs[operator.from_[0]], operator.order, late_folder)
         assert operator.call is not None
         result = function_of(operator.call, folder)(*(inputs[name] for name in operator.from_), **operator.args)
     except Exception as error:

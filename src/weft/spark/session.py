@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from weft.spark import nursery
+
 WORKERS = Path(__file__).parent / "workers"
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 LOG4J = """status = error
@@ -37,7 +39,7 @@ def start_session(logs: Path, modules: Sequence[str] = (), cores: int = 2) -> Sp
     log4j = logs / "log4j2.properties"
     log4j.write_text(LOG4J.format(path=logs / "spark.log"))
     # Workers would otherwise take the first python on the PATH, which may lack the packages.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = nursery.interpreter()
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Functions of the user's modules run in workers too; WORKERS makes each of those processes start sooner.
     before = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]

@@ -43,6 +43,7 @@ class Plans:
     folders: Folders
     schemas: dict[str, StructType]
     ways: Callable[[str, str], Way | None] = lambda _stream, _site: None
+    measured: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,11 @@ class Wiring:
             if watermark is not None and asked is not None:
                 frame = operators.tagged(frame, asked, wait_ms)
             inputs[read_as] = frame
-        result = operators.apply(operator, inputs, self.plans.deployment.folder)
-        if changes_count(operator) and not copy and not count_is_kept(self.query, self.fragment, name):
+        late_folder = str(self.plans.folders.late(f"{self.query.name}.{name}"))
+        result = operators.apply(operator, inputs, self.plans.deployment.folder, late_folder)
+        if not self.plans.measured or copy:
+            return result
+        if changes_count(operator) and not count_is_kept(self.query, self.fragment, name):
             # Inside a fragment nothing else tells how many records an operator gave.
             result = result.observe(f"out_{name}", F.count(F.lit(1)).alias("rows"))
         return result

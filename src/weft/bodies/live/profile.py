@@ -7,6 +7,7 @@ limit, and the pace it then keeps, over whole batches, is its capacity. Writing 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -178,7 +179,8 @@ class _Profile:
     def _found(self, tried: Trial, at_s: float, measured: dict[str, Any]) -> dict[str, Any]:
         steps = tried.steps(at_s)
         capacity = tried.capacity_per_s(at_s)
-        followed = [step.offered_per_s for step in steps if step.follows]
+        bound = math.inf if capacity is None else capacity
+        followed = [step.offered_per_s for step in steps if step.follows and step.offered_per_s <= bound]
         return {
             "capacity_per_s": None if capacity is None else round(capacity, 1),
             "follows_up_to_per_s": max(followed, default=0.0),

@@ -23,6 +23,7 @@ from weft.bodies.live.transport import InProcess
 from weft.model import Deployment, PartitionAt, Placement
 from weft.plan import PLANNERS, NoPlacement, place
 from weft.plan.fragments import Fragment, cut
+from weft.plan.ordering import with_ordering
 from weft.plan.paths import Path as Way
 from weft.plan.paths import Paths
 from weft.plan.times import carried_times
@@ -49,6 +50,7 @@ class Options:
     until_done: bool = False
     fresh: bool = False
     state: Path | None = None
+    measured: bool = True  # off only to find out what measuring costs
 
 
 class RunFailed(RuntimeError):
@@ -59,7 +61,7 @@ class Run:
     """One run of a deployment, embedded: all sites in this process, over one local Spark."""
 
     def __init__(self, deployment: Deployment, state: Path, options: Options) -> None:
-        self.deployment = deployment
+        self.deployment = deployment = with_ordering(deployment)
         self.options = options
         self.state = State(Folders(state))
         self.meter = Meter(deployment)
@@ -183,7 +185,7 @@ class Run:
         def way(stream: str, site: str) -> Way | None:
             return paths.between(engine.homes[stream], site)
 
-        engine = self.spark.engine(fragments, times, way, self._committed, self.options.until_done)
+        engine = self.spark.engine(fragments, times, way, self._committed, self.options)
         self.changes = Changes(self.deployment, self.state, engine, (stateful, passes_through))
         self.changes.clock_s = self.flowed_s
         self.changes.begin(self.placement, fragments)
@@ -308,10 +310,11 @@ class Run:
                 next_status = now + STATUS_EVERY_S
                 if not self.spark.alive():
                     raise RunFailed("Spark has gone")
-                self.progress.look()
-                self._measurements.look()
                 self._check_carriers()
-                self.state.write("status.json", self.status())
+                if self.options.measured:
+                    self.progress.look()
+                    self._measurements.look()
+                    self.state.write("status.json", self.status())
                 self.spark.beat()
                 self._steering.answer()
                 if (self.state.path / "stop").exists():

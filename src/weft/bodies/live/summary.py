@@ -6,6 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from weft.plan.graph import sink_name
+from weft.plan.ordering import is_ordering
+from weft.spark.ordering import measured_order
 
 if TYPE_CHECKING:
     from weft.bodies.live.run import Run
@@ -51,5 +53,18 @@ def summary_of(run: Run) -> dict[str, Any]:
         "warnings": run.warnings,
         "placement": (changes.placement if changes else run.placement).as_json(),
         "operators": progress.operators() if progress else {},
+        **_ordering(run),
         "fragments": fragments,
     }
+
+
+def _ordering(run: Run) -> dict[str, Any]:
+    """How ordering is doing, by the stream it puts in order; nothing where no operator asks for it."""
+    streams = [
+        f"{query.name}.{operator.name}"
+        for query in run.deployment.queries
+        for operator in query.operators
+        if is_ordering(operator)
+    ]
+    found = {stream: measured_order(run.state.folders.late(stream)) for stream in streams}
+    return {"ordering": {stream: held for stream, held in found.items() if held}} if streams else {}

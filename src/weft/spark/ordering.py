@@ -1,0 +1,303 @@
+"""Late records in order, on Spark: `order(df, time="ts")`, in any PySpark program or in front of an operator.
+
+Grouped Python state costs per group and per row, so each partition is one group and a row is a whole Arrow batch:
+
+    records -> pack: a batch of records in one binary -> shuffle of a few large rows -> the ordering unit of the
+    partition, its state in the checkpoint -> unpack: records again
+
+The unit takes all that a micro-batch brings at once (`protocol/ordering/batch.py`), so nothing depends on the order in
+which the shuffle delivers, and a batch that is run again after a crash gives the same records.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from weft.model import Order
+from weft.protocol.ordering import Left, Ordering
+
+PART, BLOB, NEVER_LATE = "_weft_part", "_weft_blob", "_weft_never_late"
+DELAY_KEY = "spark.watermarkDelayMs"
+END_MS = 253_339_228_800_000  # 9998-01-01: only the end of a stream moves the watermark past it
+REAL = (FloatType, DoubleType, DecimalType)
+WHOLE = (ByteType, ShortType, IntegerType, LongType)
+IDLE_MS_MIN = 1000
+ROWS_OUT = 16_384
+MEASURED = "measured.json"
+
+
+class BadOrder(ValueError):
+    """What cannot be ordered: the message says why."""
+
+
+def order(
+    df: DataFrame,
+    time: str,
+    *,
+    lambda_: float = 0.5,
+    late_max: float | None = None,
+    by: str | list[str] | None = None,
+    partitions: int = 1,
+    held_max: int = 1_000_000,
+    idle_s: float | None = None,
+    late: str = "late",
+) -> DataFrame:
+    """The records of a stream in order of `time`, with a column `late` that is true where one came too late for that.
+
+    How long records are held back is learned while the stream runs: λ standard deviations above the delays seen
+    lately, or with `late_max` so that no more than this share is late. Nothing is dropped: late records, those
+    without a time, and those absurdly far ahead leave at once, flagged. Records that share the columns `by` meet in
+    one of `partitions` parts, each of which is ordered by itself; without `by` there is one part.
+
+    After `idle_s` seconds without records all that is held leaves, in order. Absent, it follows the hold: a record is
+    never kept much longer than if the stream had gone on (at least a second; a minute where `time` is no timestamp).
+    A batch DataFrame is simply sorted, and nothing in it is late.
+    """
+    columns = [by] if isinstance(by, str) else list(by or [])
+    asked = Order(lambda_, late_max, time, held_max)
+    _check(df, asked, columns, partitions, late)
+    result = StructType([*df.schema, StructField(late, BooleanType(), False)])
+    if not df.isStreaming:
+        return df.withColumn(late, F.col(f"`{time}`").isNull()).sort(F.col(f"`{time}`").asc_nulls_first())
+    unit = Unit(asked, ticks_per_s(df.schema[time].dataType), None if idle_s is None else round(idle_s * 1000), late)
+    part = F.lit(0) if not columns else F.pmod(F.xxhash64(*columns), F.lit(partitions)).cast("int")
+    packed = df.withColumn(PART, part).mapInArrow(pack, f"{PART} INT, {BLOB} BINARY")
+    return _through(packed, unit, result, GroupStateTimeout.ProcessingTimeTimeout)
+
+
+def in_place(df: DataFrame, asked: Order, late_folder: str) -> DataFrame:
+    """As `order`, for an operator of a deployment: only records in their place go on, all others to a folder.
+
+    The end of the stream, which Weft tells by its watermark, lets everything go.
+    """
+    assert asked.time is not None
+    _check(df, asked, [], 1, "")
+    schema = StructType([StructField(field.name, field.dataType, True) for field in df.schema])
+    unit = Unit(asked, ticks_per_s(df.schema[asked.time].dataType), None, None, late_folder)
+    if not df.isStreaming:
+        return df.sort(asked.time)
+    packed = df.withColumn(PART, F.lit(0)).mapInArrow(pack, f"{PART} INT, {BLOB} BINARY")
+    # A timeout by event time wants a column that carries it; this one no watermark ever takes for late.
+    marked = F.timestamp_millis(F.lit(END_MS)).alias(NEVER_LATE, metadata={DELAY_KEY: 0})
+    packed = packed.select(PART, BLOB, marked)
+    return _through(packed, unit, schema, GroupStateTimeout.EventTimeTimeout)
+
+
+def _through(packed: DataFrame, unit: Unit, result: StructType, timeout: str) -> DataFrame:
+    ordered = packed.groupBy(PART).applyInPandasWithState(
+        unit, f"{BLOB} BINARY", "unit BINARY, held BINARY, calls BIGINT", "append", timeout
+    )
+    return ordered.mapInArrow(unpack, result)
+
+
+def _check(df: DataFrame, asked: Order, by: list[str], partitions: int, late: str) -> None:
+    for column in [asked.time, *by]:
+        if column not in df.columns:
+            raise BadOrder(f"there is no column {column!r} to order by; there are {', '.join(df.columns)}")
+    if late in df.columns:
+        raise BadOrder(f"there is a column {late!r} already; give another name as `late`")
+    if partitions < 1 or (partitions > 1 and not by):
+        raise BadOrder("`partitions` is at least 1, and more than one need `by` to tell what belongs together")
+    if asked.lambda_ < 0 or (asked.late_max is not None and not 0 <= asked.late_max <= 1) or asked.held_max < 1:
+        raise BadOrder("`lambda_` is at least 0, `late_max` between 0 and 1, `held_max` at least 1")
+    kind = df.schema[asked.time].dataType if asked.time else None
+    if not isinstance(kind, (*REAL, *WHOLE, TimestampType, TimestampNTZType, DateType)):
+        says = f"it is {kind and kind.simpleString()}, not a timestamp or a number"
+        raise BadOrder(f"column {asked.time!r} is no time: {says}")
+
+
+def ticks_per_s(kind: DataType) -> float | None:
+    """How many units of a time column make a second, None where that is not known."""
+    if isinstance(kind, TimestampType | TimestampNTZType):
+        return 1e6
+    return 1 / 86_400 if isinstance(kind, DateType) else None
+
+
+def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A row for every batch of records and part: the records as one binary."""
+    for batch in batches:
+        parts = batch.column(batch.schema.get_field_index(PART)).to_numpy()
+        records = batch.drop_columns([PART])
+        for part in np.unique(parts):
+            mine = records if len(np.unique(parts)) == 1 else records.filter(pa.array(parts == part))
+            row = [pa.array([part], pa.int32()), pa.array([to_bytes(pa.Table.from_batches([mine]))], pa.binary())]
+            yield pa.RecordBatch.from_arrays(row, names=[PART, BLOB])
+
+
+def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The records of every binary."""
+    for batch in batches:
+        for blob in batch.column(0):
+            yield from from_bytes(blob.as_py()).to_batches(max_chunksize=ROWS_OUT)
+
+
+def to_bytes(table: pa.Table) -> bytes:
+    """A table as one binary."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def from_bytes(blob: bytes) -> pa.Table:
+    """The table in a binary."""
+    return pa.ipc.open_stream(blob).read_all()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What Spark calls for a part in every batch: the ordering machine with the records that it holds.
+
+    `ticks_per_s` turns a hold into seconds; `late` names the flag column, or None and late ones go to `late_folder`.
+    """
+
+    asked: Order
+    ticks_per_s: float | None
+    idle_ms: int | None
+    late: str | None
+    late_folder: str | None = None
+
+    def __call__(self, key: Any, frames: Iterator[Any], state: GroupState) -> Iterator[Any]:
+        if state.hasTimedOut:
+            given = self._let_go(state)
+        else:
+            given = self._take(pa.concat_tables([from_bytes(blob) for frame in frames for blob in frame[BLOB]]), state)
+        if given is not None and given.num_rows:
+            import pandas as pd
+
+            yield pd.DataFrame({BLOB: [to_bytes(given)]})
+
+    def _take(self, new: pa.Table, state: GroupState) -> pa.Table | None:
+        assert self.asked.time is not None
+        times, known = moments(new.column(self.asked.time))
+        machine, held, calls = self._restored(state) or (Ordering(self.asked, times.dtype == np.float64), None, 0)
+        numbers = np.concatenate([machine.holding(), np.arange(machine.taken, machine.taken + len(times))])
+        table = new if held is None else pa.concat_tables([held.cast(new.schema), new])
+        left = machine.take(times, known, at_once=True)
+        self._measure(machine, left)
+        still = table.take(pa.array(np.searchsorted(numbers, machine.holding())))
+        self._keep(state, machine, still, calls + 1)
+        return self._given(table, left, np.searchsorted(numbers, left.numbers), calls)
+
+    def _let_go(self, state: GroupState) -> pa.Table | None:
+        """The stream is silent, or has ended: then nothing is remembered."""
+        restored = self._restored(state)
+        if restored is None:
+            return None
+        machine, held, calls = restored
+        numbers = machine.holding()
+        left = machine.end() if self.late is None else machine.rest()
+        self._measure(machine, left)
+        if self.late is None:
+            state.remove()
+        else:
+            self._keep(state, machine, held.slice(0, 0), calls + 1)
+        return self._given(held, left, np.searchsorted(numbers, left.numbers), calls)
+
+    def _restored(self, state: GroupState) -> tuple[Ordering, pa.Table, int] | None:
+        if not state.exists:
+            return None
+        unit, held, calls = state.get
+        return Ordering.restored(self.asked, bytes(unit)), from_bytes(bytes(held)), int(calls)
+
+    def _keep(self, state: GroupState, machine: Ordering, held: pa.Table, calls: int) -> None:
+        state.update((machine.snapshot(), to_bytes(held), calls))
+        if self.late is None:
+            state.setTimeoutTimestamp(END_MS)
+        elif machine.held:
+            state.setTimeoutDuration(self.idle_after_ms(machine))
+
+    def idle_after_ms(self, machine: Ordering) -> int:
+        """After how much silence all that is held leaves."""
+        if self.idle_ms is not None:
+            return max(1, self.idle_ms)
+        if self.ticks_per_s is None:
+            return 60 * IDLE_MS_MIN
+        return max(IDLE_MS_MIN, round(2000 * machine.hold / self.ticks_per_s))
+
+    def _given(self, table: pa.Table, left: Left, places: Any, calls: int) -> pa.Table:
+        if self.late is not None:
+            return table.take(pa.array(places)).append_column(self.late, pa.array(left.late))
+        self._put_aside(table.take(pa.array(places[left.late])), calls)
+        return table.take(pa.array(places[~left.late]))
+
+    def _measure(self, machine: Ordering, left: Left) -> None:
+        """Leave beside the late records how ordering is doing."""
+        if self.late_folder is None or self.ticks_per_s is None:
+            return
+        os.makedirs(self.late_folder, exist_ok=True)
+        in_place = left.wait[~left.late]
+        found = {
+            "records": machine.taken,
+            "held": machine.held,
+            "late": machine.late,
+            "hold_ms": round(1000 * machine.hold / self.ticks_per_s, 3),
+            "wait_ms": round(1000 * float(in_place.mean()) / self.ticks_per_s, 3) if len(in_place) else 0.0,
+        }
+        path = os.path.join(self.late_folder, MEASURED)
+        with open(f"{path}.part", "w", encoding="utf-8") as file:
+            json.dump(found, file)
+        os.replace(f"{path}.part", path)
+
+    def _put_aside(self, late: pa.Table, calls: int) -> None:
+        """Write late records to their folder; named by the call, so that a batch that is run again writes the same."""
+        if not late.num_rows:
+            return
+        import pyarrow.parquet as pq
+
+        assert self.late_folder is not None
+        os.makedirs(self.late_folder, exist_ok=True)
+        path = os.path.join(self.late_folder, f"{calls:010d}.parquet")
+        pq.write_table(late, f"{path}.part")
+        os.replace(f"{path}.part", path)
+
+
+def moments(column: pa.ChunkedArray) -> tuple[Any, Any]:
+    """The times of a column as numbers, and which of them are known."""
+    array = column.combine_chunks()
+    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    known = np.asarray(array.is_valid())
+    kind = array.type
+    if pa.types.is_date32(kind):
+        array = array.view(pa.int32()).cast(pa.int64())
+    elif pa.types.is_timestamp(kind):
+        array = array.cast(pa.timestamp("us", kind.tz)).view(pa.int64())
+    elif pa.types.is_decimal(kind) or pa.types.is_floating(kind):
+        return np.asarray(array.cast(pa.float64()).fill_null(0.0)), known
+    return np.asarray(array.cast(pa.int64()).fill_null(0)), known
+
+
+def measured_order(folder: Path) -> dict[str, Any] | None:
+    """How ordering is doing, None before its first batch."""
+    try:
+        found: dict[str, Any] = json.loads((folder / MEASURED).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return found
