@@ -12,6 +12,8 @@ from typing import Annotated
 import msgspec
 
 from weft.protocol.balancing.words import MESSAGES
+from weft.protocol.exclusion.words import MESSAGES as EXCLUSION
+from weft.protocol.scaling.words import MESSAGES as SCALING
 from weft.protocol.words import Message
 
 __all__ = [
@@ -104,6 +106,8 @@ AnyMessage = (
     | FragmentFailed
     | FragmentRefused
     | MESSAGES
+    | EXCLUSION
+    | SCALING
 )
 
 

@@ -64,6 +64,7 @@ class Faults(NamedTuple):
     lost: int = 0
     overtaken: int = 0
     crashed: int = 0
+    doubled: int = 0
 
 
 class Offer(NamedTuple):
@@ -90,7 +91,10 @@ class Crashed(Input, frozen=True):
 
 
 TIMERS, GROUND, FAULTS = "timers", "ground", "faults"
-BUDGETS = {kernel.EARLY: "early", kernel.LOSE: "lost", kernel.OVERTAKE: "overtaken", kernel.CRASH: "crashed"}
+BUDGETS = {
+    kernel.EARLY: "early", kernel.LOSE: "lost", kernel.OVERTAKE: "overtaken", kernel.CRASH: "crashed",
+    kernel.DOUBLE: "doubled",
+}  # fmt: skip
 
 
 class Alphabet:
@@ -185,7 +189,7 @@ class Alphabet:
         if op in BUDGETS:
             name = BUDGETS[op]
             most = {"early": self.world.early, "lost": self.world.lose, "overtaken": self.world.overtake,
-                    "crashed": self.world.crash}[name]  # fmt: skip
+                    "crashed": self.world.crash, "doubled": self.world.double}[name]  # fmt: skip
             spent = getattr(held, name)
             return (self.value(held._replace(**{name: spent + 1})) if spent < most else kernel.FORBIDDEN), 0
         what, *rest = self.ops[op]
@@ -280,6 +284,8 @@ class Alphabet:
                 yield Offer(kernel.LOSE, rest, to, unheard=Lost(sender, message))
             if at and not self.world.overtake:
                 break
+            if at == 0 and self.world.double:
+                yield Offer(kernel.DOUBLE, held, to, Received(sender, message))
             yield Offer(kernel.OVERTAKE if at else kernel.FREE, rest, to, Received(sender, message))
 
     def crash(self, ground: Any, site: str) -> Offer:

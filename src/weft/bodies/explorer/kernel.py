@@ -17,7 +17,7 @@ from weft.plan.compiled import compiled
 MISSING, FORBIDDEN, ILLEGAL = -1, -2, -3
 FREE, IDLE_ONLY, OPTIONAL = 0, 1, 2
 """How an offer may be taken: always; when nothing else is under way, else as a fault; always, but it need not come."""
-EARLY, LOSE, OVERTAKE, CRASH, FIRST_OP = 3, 4, 5, 6, 7
+EARLY, LOSE, OVERTAKE, CRASH, DOUBLE, FIRST_OP = 3, 4, 5, 6, 7, 8
 
 
 @compiled

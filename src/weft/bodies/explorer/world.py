@@ -117,6 +117,8 @@ class World(NamedTuple):
     """How many timers may fire while messages or facts are still under way; all others wait until nothing else can."""
     overtake: int = 0
     """How many messages may arrive before others that were sent earlier between the same two."""
+    double: int = 0
+    """How many messages may arrive twice."""
     states_max: int = 2_000_000
     mark: Callable[[Any], Any] | None = None
     """What claims that ask for marks need to know of a machine; hashable."""

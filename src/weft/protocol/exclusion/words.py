@@ -50,6 +50,10 @@ class GiveFork(Message, frozen=True):
     stamp: Count = 0
 
 
+MESSAGES = AskFork | GiveFork
+"""What members say in use; the messages below are those of forms kept to compare with."""
+
+
 class Req(Message, frozen=True):
     """A request for the critical section (Algorithm 12); `attempt` counts requests to this destination."""
 

@@ -118,26 +118,35 @@ class Instance(Machine):
         """Why a message cannot be meant; empty where it can."""
         match message:
             case NewInstances():
-                if message.operator not in (*self.place.upstream, *self.place.downstream):
-                    return f"{message.operator} is no neighbour of {self.place.operator}"
                 if {sender, self.name} & {*message.instances}:
                     return "not all of these are new"
+                sides = (*self.place.upstream, *self.place.downstream)
+                return self.unannounced(row, sender, message, sides)
             case Leaving():
-                if message.operator not in self.place.downstream:
-                    return f"{message.operator} is not downstream of {self.place.operator}"
+                return self.unannounced(row, sender, message, self.place.downstream)
             case Heard():
-                if sender not in row.awaits or message.number != row.number:
-                    return "nothing is awaited of it"
-                return ""
+                expected = sender in row.awaits and message.number == row.number
+                return "" if expected else "nothing is awaited of it"
             case StartInstance():
-                return "" if row.state == WAITING else "it was started before"
+                if row.state != WAITING or not self.name.startswith(f"{sender}."):
+                    return "it was started before" if row.state != WAITING else "only who made it starts it"
+                fits = all(of in self.place.upstream for _, of in message.ups)
+                fits = fits and all(of in self.place.downstream for _, of in message.downs)
+                return "" if fits else "not all of these are neighbours"
             case Bye():
-                if message.operator not in self.place.upstream:
-                    return f"{message.operator} is not upstream of {self.place.operator}"
                 # One may hear the bye of a neighbour that was gone before it was started.
-                return ""
-            case _:
-                return "it is no message between instances"
+                up = message.operator in self.place.upstream
+                return "" if up else f"{message.operator} is not upstream of {self.place.operator}"
+        return "it is no message between instances"
+
+    def unannounced(self, row: Running, sender: str, message: Any, sides: tuple[str, ...]) -> str:
+        """Why an announcement cannot be meant. Who waits or has ended need not know who it comes from, nor need one that
+        was started without a neighbour that leaves."""
+        if message.operator not in sides:
+            return f"{message.operator} has nothing to announce to {self.place.operator}"
+        known = {**row.ups, **row.downs}.get(sender, message.operator if isinstance(message, Leaving) else "")
+        if row.state not in (WAITING, ENDED) and known != message.operator:
+            return "it comes from no neighbour"
         last = row.heard.get(sender, 0)
         return f"announcement {last} was heard before" if message.number <= last else ""
 

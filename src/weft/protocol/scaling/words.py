@@ -86,3 +86,6 @@ class Bye(Message, frozen=True):
     """The sender, upstream, has sent its last record."""
 
     operator: Name
+
+
+MESSAGES = NewInstances | Leaving | Heard | StartInstance | Bye

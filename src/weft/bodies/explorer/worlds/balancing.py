@@ -69,7 +69,7 @@ def brisk(**machines: Any) -> tuple[World, ...]:
     return (
         *calm,
         of("an offer, a crash", trees.OFFER, crash=1),
-        of("a demand, a crash", trees.DEMAND_TWICE, crash=1),
+        of("a demand, a crash", trees.MORE, crash=1),
         of("an offer, a loss and an early timer", trees.OFFER_TWICE, lose=1, early=1),
         of("a demand, a loss and an early timer", trees.DEMAND_TWICE, lose=1, early=1),
         of("a load that a crash forgets", trees.FORGETS, crash=1),

@@ -11,6 +11,7 @@ OFFER_TWICE = Case(PAIR, "s@a! x@a=50<s y@a=15<x z@r=42<y", checks="a*2", only="
 FORGETS = Case(PAIR, "s@a! x@a=50<s y@a=15<x z@r=42<y", "z=50", "r*2", only="offer")
 DEMAND = Case(PAIR, "s@a! x@a=50<s y@a=8<x z@r=30<y", ends=("x@a y@r z@r",), only="demand")
 DEMAND_TWICE = Case(PAIR, "s@a! x@a=50<s y@a=8<x z@r=30<y", checks="r*2")
+MORE = Case(PAIR, "s@a! x@a=50<s y@a=8<x w@a=8<s z@r=36<y,w", checks="a*0 r*2")
 CROSS = Case(
     PAIR, "s@a! x@a=50<s y@a=15<x z@r=50<y w@r=15<s", "x=30", "a*2 r*2", ends=("w@r x@a y@a z@r",), only="offer"
 )

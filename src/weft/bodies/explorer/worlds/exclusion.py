@@ -35,7 +35,7 @@ class Room(msgspec.Struct, frozen=True):
                 asked = (site, WAITS) in {(name, phase) for name, phase, _ in self.members}
                 return self.but(site, IN, fault=self.fault or ("" if asked else UNASKED))
             case Refuse():
-                return msgspec.structs.replace(self, fault=self.fault or REFUSED)
+                return self if self.fault else msgspec.structs.replace(self, fault=REFUSED)
         return self
 
     def choices(self) -> Iterator[Choice]:
@@ -69,18 +69,15 @@ def quiet(view: View) -> bool:
     return not view.busy and all(phase == OUT for _, phase, _ in view.ground.members)
 
 
-def invariants(groups: Mapping[str, str], conflicts: Conflicts) -> dict[str, Any]:
-    """What holds in every state."""
+def invariants(groups: Mapping[str, str], conflicts: Conflicts, refusals: bool) -> dict[str, Any]:
+    """What holds in every state; what comes twice is refused."""
 
     def apart(view: View) -> bool:
         inside = {groups[name] for name, phase, _ in view.ground.members if phase == IN}
         return not any(one in inside and other in inside for one, other in conflicts)
 
-    return {
-        TOGETHER: apart,
-        UNASKED: lambda view: view.ground.fault != UNASKED,
-        REFUSED: lambda view: view.ground.fault != REFUSED,
-    }
+    claims = {TOGETHER: apart, UNASKED: lambda view: view.ground.fault != UNASKED}
+    return claims if refusals else {**claims, REFUSED: lambda view: view.ground.fault != REFUSED}
 
 
 def world(
@@ -110,12 +107,14 @@ def world(
     asked = sum(count * len(competitors(name, groups[name])) for name, count in zip(groups, counts, strict=True))
     each = f"x{requests}" if isinstance(requests, int) else "x" + "".join(map(str, requests))
     name = f"{'-'.join(map(str, sizes)) if chain else '+'.join(map(str, sizes))} {each}"
+    if more.get("double"):
+        name += ", a message twice"
     return World(
         f"{label}{' ' if label else ''}{name}",
         lambda: {name: member(name, group, competitors(name, group)) for name, group in groups.items()},
         Room(tuple((name, OUT, count) for name, count in zip(groups, counts, strict=True))),
         (),
-        invariants(groups, conflicts),
+        invariants(groups, conflicts, refusals=bool(more.get("double"))),
         quiet,
         states_max=200_000_000,
         ends=True,
@@ -145,7 +144,11 @@ def brisk(member: Any = Member) -> tuple[World, ...]:
         ((1, 1), 2, False), ((1, 2), 2, False), ((2, 1), 2, False), ((1, 1, 1), 1, False), ((2, 2), 1, False),
         ((1, 2, 1), 1, True), ((1, 1, 1), 2, False),
     )  # fmt: skip
-    return tuple(world(sizes, count, chain, member) for sizes, count, chain in small)
+    twice = (((1, 1), 2), ((1, 2), 1), ((2, 1), 1))
+    return (
+        *(world(sizes, count, chain, member) for sizes, count, chain in small),
+        *(world(sizes, count, member=member, double=1) for sizes, count in twice),
+    )
 
 
 def worlds(as_published: bool = False, long: bool = False) -> tuple[World, ...]:

@@ -66,7 +66,9 @@ class Farm(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **changes)
 
 
-def world(graph: Graph, sizes: dict[str, int], wishes: dict[str, str], label: str, instance: Any = Instance) -> World:
+def world(
+    graph: Graph, sizes: dict[str, int], wishes: dict[str, str], label: str, instance: Any = Instance, double: int = 0
+) -> World:
     """Operators joined by a graph, with so many instances each, the first the keeper; and what these are told."""
     first = {f"{operator}{at}": operator for operator, size in sizes.items() for at in range(1, size + 1)}
     places = {
@@ -132,7 +134,9 @@ def world(graph: Graph, sizes: dict[str, int], wishes: dict[str, str], label: st
     published = instance is InstanceAsPublished
     ways = [(one, other) for one in names for other in names if other[0] in graph[one[0]]]
     claims = {f"{LOST}: {one} to {other}": lost(one, other) for one, other in ways}
-    claims |= {KNOWN: known, REFUSED: lambda view: not view.ground.refused}
+    claims[KNOWN] = known
+    if not double:
+        claims[REFUSED] = lambda view: not view.ground.refused
     if published:
         claims |= {f"{EARLY}: {one} to {other}": early(one, other) for one, other in ways}
     return World(
@@ -145,6 +149,7 @@ def world(graph: Graph, sizes: dict[str, int], wishes: dict[str, str], label: st
         states_max=50_000_000,
         ends=True,
         collect=published,
+        double=double,
     )
 
 
@@ -178,11 +183,25 @@ def at_once(graph: Graph, sizes: dict[str, int], wishes: tuple[str, ...], instan
     return found
 
 
+def brisk(instance: Any = Instance) -> tuple[World, ...]:
+    """Worlds seen through in seconds, which together see what the larger ones do."""
+    two = dict.fromkeys("ab", 2)
+    return (
+        *pairs(CHAIN2, two, ("g", "s", "2"), instance),
+        world(CHAIN2, two, {"a2": "gs", "b2": "s"}, "chain of two, a2 grows then shrinks, b2 shrinks", instance),
+        world(CHAIN2, two, {"a2": "s", "b2": "gg"}, "chain of two, a2 shrinks, b2 grows then grows", instance),
+        *at_once(CHAIN3, {"a": 1, "b": 2, "c": 1}, ("g", "s"), instance)[1:4],
+        *pairs(FORK_JOIN, {"a": 2, "b": 1, "c": 1, "d": 1}, ("g", "s"), instance)[2:4],
+        world(CHAIN2, two, {"a2": "g", "b2": "s"}, "chain of two, a2 grows, b2 shrinks, a message twice", instance, 1),
+        world(CHAIN2, two, {"b2": "gs"}, "chain of two, b2 grows then shrinks, a message twice", instance, 1),
+    )
+
+
 def worlds(as_published: bool = False, long: bool = False, instance: Any = None) -> tuple[World, ...]:
     """The worlds of scaling."""
     made = instance or (InstanceAsPublished if as_published else Instance)
     two, three = dict.fromkeys("ab", 2), dict.fromkeys("abc", 2)
-    diamond = {"a": 2, "b": 2, "c": 1, "d": 2}
+    diamond = {"a": 2, "b": 2, "c": 2, "d": 2}
     if as_published:
         return (
             *pairs(CHAIN2, two, ("g", "s"), made),
