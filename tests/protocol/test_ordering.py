@@ -48,7 +48,9 @@ def test_the_trace_of_the_documents_figure_3_gives_its_steps() -> None:
     assert unit.take(7, "A") == [(4, "A")], "A4 waits until the clock is 7"
 
 
-orders = st.sampled_from([Order(), Order(lambda_=0.0), Order(late_max=0.1), Order(late_max=0.0), Order(held_max=5)])
+orders = st.sampled_from([
+    Order(), Order(lambda_=0.0), Order(late_max=0.1), Order(late_max=0.0), Order(held_max=5), Order(speculate=0.7),
+])  # fmt: skip
 moments = st.one_of(
     st.integers(0, 50), st.integers(0, 100_000), st.integers(-YEARS, YEARS), st.just(0), st.just(7)
 )
@@ -76,7 +78,7 @@ def test_any_input_leaves_sorted_but_for_what_is_flagged_restarts_included(
                 assert unit.held == 0
     parts.append(unit.end())
     numbers = np.concatenate([part.numbers for part in parts])
-    late = np.concatenate([part.late for part in parts])
+    late = np.concatenate([part.late | part.revision for part in parts])
     assert_sorted_permutation(times, numbers, late)
     assert late[np.isin(numbers, np.flatnonzero(~known))].all()
 
@@ -158,9 +160,9 @@ def test_after_a_jump_backwards_records_are_flagged_at_once_and_not_held() -> No
 
 def test_the_hold_falls_again_when_delays_fall() -> None:
     rng = np.random.default_rng(3)
-    delays = np.concatenate([rng.uniform(0, 50_000, 4000), rng.uniform(0, 5_000, 4000)])
+    delays = np.concatenate([rng.uniform(0, 50_000, 4000), rng.uniform(0, 5_000, 12_000)])
     unit = Ordering(Order())
-    holds = unit.take(delayed(8000, delays)).holds
+    holds = unit.take(delayed(16_000, delays)).holds
     assert holds[3999] > 45_000
     assert holds[-1] < 8_000
 
@@ -193,10 +195,27 @@ def test_a_told_hold_spares_the_stumble_and_a_rise_is_announced() -> None:
     assert len(rises) < 30, "small rises are not worth a message"
 
 
-def test_real_times_are_ordered_as_whole_ones() -> None:
+def test_speculation_waits_less_and_states_its_revisions() -> None:
+    times = delayed(5000, np.random.default_rng(8).uniform(0, 40_000, 5000))
+    waits, revised = [], []
+    for part in (0.0, 0.5, 1.0):
+        unit = Ordering(Order(speculate=part))
+        left = [unit.take(times), unit.end()]
+        numbers = np.concatenate([one.numbers for one in left])
+        flagged = np.concatenate([one.flags != 0 for one in left])
+        assert_sorted_permutation(times, numbers, flagged)
+        waits.append(float(np.concatenate([one.wait for one in left])[~flagged].mean()))
+        revised.append(sum(int(one.revision.sum()) for one in left))
+        assert sum(int(one.late.sum()) for one in left) < 50
+    assert waits[0] > 1.5 * waits[1] > 10 * waits[2]
+    assert revised[0] == 0 < revised[1] < revised[2]
+
+
+@pytest.mark.parametrize("at_once", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_real_times_are_ordered_as_whole_ones(at_once: bool) -> None:
     times = delayed(3000, np.random.default_rng(7).exponential(20_000, 3000))
     whole, real = Ordering(Order()), Ordering(Order(), real=True)
-    expected, got = run(whole, times), run(real, times / 1e6)
+    expected, got = run(whole, times, at_once), run(real, times / 1e6, at_once)
     assert expected[0].tolist() == got[0].tolist()
-    nothing = real.take(np.array([np.nan, np.inf]))
+    nothing = real.take(np.array([np.nan, np.inf]), at_once=at_once)
     assert nothing.late.all()

@@ -27,6 +27,9 @@ def order(
     late_max: Annotated[
         float | None, typer.Option("--late-max", metavar="X", help="The share that may stay late (0.1 = 10 %).")
     ] = None,
+    speculate: Annotated[
+        float, typer.Option(metavar="P", help="Part of the hold not waited for; who then comes late is a revision.")
+    ] = 0.0,
     out: Annotated[Path | None, typer.Option("--out", metavar="F", help="Write the ordered stream here.")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="F", help="Draw delays and hold over time.")] = None,
     json: Json = False,
@@ -48,6 +51,8 @@ def order(
         fail(f"--lambda must be a number of at least 0, found {margin:g}", WRONG_INPUT)
     if late_max is not None and not 0 <= late_max <= 1:
         fail(f"--late-max must be a share between 0 and 1 (0.1 = 10 %), found {late_max:g}", WRONG_INPUT)
+    if not 0 <= speculate <= 1:
+        fail(f"--speculate must be between 0 and 1, found {speculate:g}", WRONG_INPUT)
     if out is not None and out.exists() and file.exists() and out.samefile(file):
         fail(f"--out {out}: is the input itself", WRONG_INPUT)
     try:
@@ -57,20 +62,25 @@ def order(
         fail(f"{file}: {error}", WRONG_INPUT)
     if out is not None and FLAG in recording.columns:
         fail(f"{file}: has a column `{FLAG}` already; rename it", WRONG_INPUT)
-    unit = Ordering(Order(0.5 if margin is None else margin, late_max), real=moments.real)
+    unit = Ordering(Order(0.5 if margin is None else margin, late_max, speculate=speculate), real=moments.real)
     ordered = recorded.put_in_order(unit, moments)
     if out is not None:
-        _write(out, recording, ordered)
+        _write(out, recording, ordered, speculate > 0)
     if plot is not None:
         from weft.cli.order_plot import draw
 
         draw(plot, moments, ordered, file.name)
     found = summary(moments, ordered, recorded.late_in(moments))
+    if speculate:
+        revisions = int(ordered.revision.sum())
+        found["revisions"] = {"records": revisions, "share": round(revisions / max(1, found["records"]), 6)}
     if json:
         print_json(found)
         return
     hold, wait = found["hold"], found["wait"]
     say(f"{found['records']:,} records: {found['late_in']:,} came late, {found['late_out']:,} stay late")
+    if speculate:
+        say(f"{found['revisions']['records']:,} revisions, {found['revisions']['share']:.1%} of all records")
     say(f"hold {hold['final']:g} at the end, {hold['max']:g} at most; wait {wait['mean']:g} mean, {wait['p99']:g} p99")
 
 
@@ -95,12 +105,13 @@ def summary(moments: Moments, ordered: Ordered, late_in: int) -> dict[str, Any]:
     }
 
 
-def _write(path: Path, recording: Recording, ordered: Ordered) -> None:
+def _write(path: Path, recording: Recording, ordered: Ordered, revisions: bool) -> None:
+    flags = (ordered.late, ordered.revision) if revisions else (ordered.late,)
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*recording.columns, FLAG])
-            for number, late in zip(ordered.numbers.tolist(), ordered.late.tolist(), strict=True):
-                writer.writerow([*recording.rows[number], "true" if late else "false"])
+            writer.writerow([*recording.columns, FLAG, "revision"][: len(recording.columns) + len(flags)])
+            for number, *said in zip(ordered.numbers.tolist(), *(one.tolist() for one in flags), strict=True):
+                writer.writerow([*recording.rows[number], *("true" if one else "false" for one in said)])
     except OSError as error:
         fail(f"--out {path}: {error.strerror or error}", WRONG_INPUT)

@@ -143,6 +143,7 @@ class Ordered:
 
     numbers: Ints
     late: Bools
+    revision: Bools
     wait: Floats
     delays: Floats
     holds: Floats
@@ -150,7 +151,7 @@ class Ordered:
 
     def waits(self) -> Floats:
         """What the records that are not flagged waited."""
-        return self.wait[~self.late]
+        return self.wait[~self.late & ~self.revision]
 
 
 def put_in_order(unit: Ordering, moments: Moments) -> Ordered:
@@ -159,6 +160,7 @@ def put_in_order(unit: Ordering, moments: Moments) -> Ordered:
     return Ordered(
         np.concatenate([part.numbers for part in parts]),
         np.concatenate([part.late for part in parts]),
+        np.concatenate([part.revision for part in parts]),
         np.concatenate([part.wait for part in parts]),
         parts[0].delays,
         parts[0].holds,

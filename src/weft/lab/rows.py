@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from weft.lab import p_lab2
+from weft.lab import o_lab1, o_logs, p_lab2
 from weft.lab.frame import Row
 
-ROWS: dict[str, Row] = {row.id: row for row in (p_lab2.ROW,)}
+ROWS: dict[str, Row] = {row.id: row for row in (p_lab2.ROW, o_lab1.ROW, o_logs.ROW)}
 
 PLANNED: dict[str, str] = {
     "N-lab1": "tree balancing: total overload, overloaded sites, deviation",
@@ -21,6 +21,7 @@ PLANNED: dict[str, str] = {
     "D-lab4": "messages of 2-FGME, RA1, RA2",
     "D-lab5": "occupancy and latency of 2-FGME",
     "O-lab1": "ordering: misses and detection latency",
+    "O-logs": "ordering of real disordered logs against every fixed hold",
     "O-lab2": "migration of an operator with four inputs",
     "O-lab3": "online optimisation of 8 operators on 2 sites",
     "S-lab1": "composition against Random and Composition",

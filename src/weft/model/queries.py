@@ -82,12 +82,14 @@ class Order:
     """Putting late records in order: the margin `lambda_`, or the share that may stay late.
 
     `time` None means the event time of what is read; more than `held_max` records are not held back: they leave early.
+    `speculate` is the part of the hold that is not waited for: who then comes too late is a revision.
     """
 
     lambda_: float = 0.5
     late_max: float | None = None
     time: str | None = None
     held_max: int = 1_000_000
+    speculate: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

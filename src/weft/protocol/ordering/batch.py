@@ -25,19 +25,23 @@ from weft.protocol.ordering.fields import (
     FIRST,
     HELD,
     HOLD,
+    IN_PLACE,
     KNOWN,
     KNOWN_ADVANCES,
     LATE,
     MEASURED,
     RELEASED,
     RELEASED_ANY,
+    REVISION,
     SIGMA,
     STARTED,
     STRIDE,
     STRIDE_OVER,
     TAKEN,
     TOLD,
+    TOO_LATE,
     Bools,
+    Flags,
     Floats,
     Ints,
     Times,
@@ -46,11 +50,9 @@ from weft.protocol.ordering.fields import (
 if TYPE_CHECKING:
     from weft.protocol.ordering.machine import Ordering
 
-Parts = tuple[Ints, Bools, Floats]
 
-
-def take(unit: Ordering, times: Times, known: Bools) -> tuple[Ints, Bools, Floats, Floats]:
-    """Take a batch in: who leaves, flagged or not, after which wait; and the delays, by record."""
+def take(unit: Ordering, times: Times, known: Bools) -> tuple[Ints, Flags, Floats, Floats]:
+    """Take a batch in: who leaves, how, after which wait; and the delays, by record."""
     i, marks = unit.ints, unit.marks
     numbers = np.arange(i[TAKEN], i[TAKEN] + len(times), dtype=np.int64)
     i[TAKEN] += len(times)
@@ -62,14 +64,19 @@ def take(unit: Ordering, times: Times, known: Bools) -> tuple[Ints, Bools, Float
     had_clock = bool(i[CLOCKED])
     new_t, new_n = _sorted(times[fresh], numbers[fresh])
     new_t, new_n, alone = _believed(unit, new_t, new_n, int(known.sum()))
-    i[LATE] += int(is_late.sum())
+    # Within the hold they would have had their place: others left ahead of them.
+    revises = is_late & (delays <= unit.floats[HOLD]) if unit.order.speculate else np.zeros(len(times), np.bool_)
+    i[LATE] += int((is_late & ~revises).sum())
     if had_clock:
         learn(unit, np.sort(delays[known]))
-    flagged = np.concatenate([numbers[~known | is_late], alone])
+    aside = ~known | is_late
     due, wait = _due(unit, new_t, new_n)
-    out = np.concatenate([flagged, due])
-    late = np.arange(len(out)) < len(flagged)
-    return out, late, np.concatenate([np.zeros(len(flagged)), wait]), delays
+    out = np.concatenate([numbers[aside], alone, due])
+    flags = np.full(len(out), IN_PLACE, np.int8)
+    flags[: len(out) - len(due)] = TOO_LATE
+    flags[: int(aside.sum())][revises[aside]] = REVISION
+    waits = np.concatenate([np.where(revises, delays, 0.0)[aside], np.zeros(len(alone)), wait])
+    return out, flags, waits, delays
 
 
 def _sorted(times: Times, numbers: Ints) -> tuple[Times, Ints]:
@@ -163,7 +170,7 @@ def _due(unit: Ordering, times: Times, numbers: Ints) -> tuple[Ints, Floats]:
     if not i[STARTED] and i[MEASURED] >= FIRST:
         i[STARTED] = 1
     waits = (marks[CLOCK] - times).astype(np.float64)
-    count = int((waits >= f[HOLD]).sum()) if i[STARTED] else 0
+    count = int((waits >= f[HOLD] * (1 - unit.order.speculate)).sum()) if i[STARTED] else 0
     count = max(count, len(times) - unit.order.held_max)
     if count:
         i[STARTED], i[RELEASED_ANY], marks[RELEASED] = 1, 1, times[count - 1]

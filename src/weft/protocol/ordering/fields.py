@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Flags = NDArray[np.int8]
 # Times are whole (ticks) or real, as the stream's own column is; compiled code is made for both.
 Times = NDArray[Any]
 
@@ -22,6 +23,9 @@ FLOATS = 4
 # Times.
 CLOCK, RELEASED = range(2)
 TIMES = 2
+
+IN_PLACE, TOO_LATE, REVISION = 0, 1, 2
+"""How a record leaves: in order, flagged, or late only because others left ahead of the hold."""
 
 FIRST = 48
 """So many records are looked at before the first is released: a start without a stumble."""

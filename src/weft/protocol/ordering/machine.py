@@ -2,7 +2,8 @@
 
 `take` is given the event times of records as they arrive and tells which records leave, in order; the records
 themselves stay with the caller, who knows them by the numbers they were taken under, 0 for the first. Whatever
-comes, what leaves is a permutation of what was taken, and sorted but for what is flagged. No clock is read: `rest`
+comes, what leaves is a permutation of what was taken, and sorted but for what is flagged: late, or, where records leave
+ahead of the hold (`speculate`), a revision. No clock is read: `rest`
 says that the stream has been silent too long, `end` that nothing will follow.
 """
 
@@ -34,11 +35,14 @@ from weft.protocol.ordering.fields import (
     MEASURED,
     RELEASED,
     RELEASED_ANY,
+    REVISION,
     STARTED,
     TAKEN,
     TIMES,
     TOLD,
+    TOO_LATE,
     Bools,
+    Flags,
     Floats,
     Ints,
     Times,
@@ -50,17 +54,27 @@ RISE = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Which records leave, in order, and which of them are flagged; `announce` is a hold to tell downstream.
+    """Which records leave, in order, and how; `announce` is a hold to tell downstream.
 
     `wait` is what each had waited, in stream time; `delays` and `holds` go by the records taken.
     """
 
     numbers: Ints
-    late: Bools
+    flags: Flags
     wait: Floats
     delays: Floats
     holds: Floats
     announce: float | None
+
+    @property
+    def late(self) -> Bools:
+        """Which of them could not be put in their place."""
+        return np.equal(self.flags, TOO_LATE)
+
+    @property
+    def revision(self) -> Bools:
+        """Which of them are late only because others left ahead of the hold."""
+        return np.equal(self.flags, REVISION)
 
 
 class _Snapshot(msgspec.Struct, array_like=True):
@@ -146,22 +160,23 @@ class Ordering:
         if self.kind is np.float64:
             known = known & np.isfinite(times)
         if at_once:
-            numbers, late, wait, delays = batch.take(self, times, known)
-            return Left(numbers, late, wait, delays, np.full(len(times), self.hold), self._announce())
+            numbers, flags, wait, delays = batch.take(self, times, known)
+            return Left(numbers, flags, wait, delays, np.full(len(times), self.hold), self._announce())
         # Compiled code is only loaded by those who need it.
         from weft.protocol.ordering import steps
 
         self._make_room(len(times))
         room = len(times) + self.held
-        out, late, wait = np.empty(room, np.int64), np.empty(room, np.bool_), np.empty(room)
+        out, flags, wait = np.empty(room, np.int64), np.empty(room, np.int8), np.empty(room)
         delays, holds = np.empty(len(times)), np.empty(len(times))
         share = -1.0 if self.order.late_max is None else self.order.late_max
         count = steps.take(
             self.ints, self.floats, self.marks, self.ring, self.ranked, self.held_t, self.held_n, self.ahead_t,
-            self.ahead_n, times, known, share, self.order.lambda_, self.order.held_max, out, late, wait, delays, holds,
+            self.ahead_n, times, known, share, self.order.lambda_, 1 - self.order.speculate, self.order.held_max, out,
+            flags, wait, delays, holds,
         )  # fmt: skip
         self._give_back_room()
-        return Left(out[:count], late[:count], wait[:count], delays, holds, self._announce())
+        return Left(out[:count], flags[:count], wait[:count], delays, holds, self._announce())
 
     def rest(self) -> Left:
         """The stream is silent: let all that is held go; who comes later and is older is late."""
@@ -187,7 +202,7 @@ class Ordering:
         self.ints[STARTED] = 1
         self._give_back_room()
         none = np.empty(0)
-        return Left(numbers[order], late[order], wait[order], none, none, self._announce())
+        return Left(numbers[order], late[order].astype(np.int8), wait[order], none, none, self._announce())
 
     def _announce(self) -> float | None:
         if self.ints[STARTED] and self.hold > self.announced * RISE:

@@ -26,6 +26,7 @@ from weft.protocol.ordering.fields import (
     FIRST,
     HELD,
     HOLD,
+    IN_PLACE,
     KNOWN,
     KNOWN_ADVANCES,
     LATE,
@@ -33,13 +34,16 @@ from weft.protocol.ordering.fields import (
     MEASURED,
     RELEASED,
     RELEASED_ANY,
+    REVISION,
     SIGMA,
     STARTED,
     STRIDE,
     STRIDE_OVER,
     TAKEN,
     TOLD,
+    TOO_LATE,
     Bools,
+    Flags,
     Floats,
     Ints,
     Times,
@@ -58,10 +62,10 @@ deviation = compiled(delays.deviation)
 @compiled
 def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to leave the registers
     i: Ints, f: Floats, marks: Times, ring: Floats, ranked: Floats, held_t: Times, held_n: Ints, ahead_t: Times,
-    ahead_n: Ints, times: Times, known: Bools, share: float, margin: float, most: int, out: Ints, flagged: Bools,
-    wait: Floats, seen: Floats, holds: Floats,
+    ahead_n: Ints, times: Times, known: Bools, share: float, margin: float, waited_part: float, most: int, out: Ints,
+    flags: Flags, wait: Floats, seen: Floats, holds: Floats,
 ) -> int:  # fmt: skip
-    """Take records in; returns how many left, into `out`, `flagged` and `wait`; delays and holds go by record.
+    """Take records in; returns how many left, into `out`, `flags` and `wait`; delays and holds go by record.
 
     What the loop touches for every record lies in local names, which the compiler keeps in registers.
     """
@@ -77,7 +81,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
         time, number = times[k], first + k
         seen[k], holds[k] = 0.0, hold
         if not known[k]:
-            out[count], flagged[count], wait[count] = number, True, 0.0
+            out[count], flags[count], wait[count] = number, TOO_LATE, 0.0
             count += 1
             continue
         if ahead > 0:
@@ -98,8 +102,10 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
             else:
                 delay = float(clock - time)
             if released_any and time < released:
-                late += 1
-                out[count], flagged[count], wait[count] = number, True, 0.0
+                # Within the hold it would have had its place: others left ahead of it.
+                revises = waited_part < 1.0 and delay <= hold
+                late += 0 if revises else 1
+                out[count], flags[count], wait[count] = number, REVISION if revises else TOO_LATE, delay
                 count += 1
             else:
                 push(held_t, held_n, held, time, number)
@@ -140,9 +146,9 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
             i[AHEAD], i[HELD], i[ADVANCES], i[MEASURED], i[KNOWN], i[AT] = ahead, held, advances, measured, n, at
             f[HOLD], f[STRIDE], marks[CLOCK] = hold, stride, clock
             if ahead > 0 and i[AHEAD_SINCE] >= AHEAD_MAX:
-                count = settle(i, f, marks, held_t, held_n, ahead_t, ahead_n, out, flagged, wait, count)
+                count = settle(i, f, marks, held_t, held_n, ahead_t, ahead_n, out, flags, wait, count)
             if not due and (measured >= FIRST or held > most):
-                left = _leave_out(i, f, marks, held_t, held_n, out, flagged, wait, count)
+                left = _leave_out(i, f, marks, held_t, held_n, out, flags, wait, count)
                 due = left == count
                 count = left
                 started = 1 if due else 0
@@ -150,9 +156,9 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
             hold, stride, clock = f[HOLD], f[STRIDE], marks[CLOCK]
             leap = leap_of(hold, stride)
         if due:
-            while held > 0 and (float(clock - held_t[0]) >= hold or held > most):
+            while held > 0 and (float(clock - held_t[0]) >= hold * waited_part or held > most):
                 released, released_any = held_t[0], 1
-                out[count], flagged[count] = held_n[0], False
+                out[count], flags[count] = held_n[0], IN_PLACE
                 wait[count] = max(0.0, float(clock - released))
                 count += 1
                 pop(held_t, held_n, held)
@@ -168,7 +174,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
 @compiled
 def settle(
     i: Ints, f: Floats, marks: Times, held_t: Times, held_n: Ints, ahead_t: Times, ahead_n: Ints, out: Ints,
-    flagged: Bools, wait: Floats, count: int,
+    flags: Flags, wait: Floats, count: int,
 ) -> int:  # fmt: skip
     """Decide on those ahead of the clock: the stream went there, or they are alone and leave flagged."""
     n = i[AHEAD]
@@ -189,14 +195,14 @@ def settle(
             i[HELD] += 1
             marks[CLOCK] = ahead_t[a]
         else:
-            out[count], flagged[count], wait[count] = ahead_n[a], True, 0.0
+            out[count], flags[count], wait[count] = ahead_n[a], TOO_LATE, 0.0
             count += 1
     return count
 
 
 @compiled
 def _leave_out(
-    i: Ints, f: Floats, marks: Times, held_t: Times, held_n: Ints, out: Ints, flagged: Bools, wait: Floats, count: int
+    i: Ints, f: Floats, marks: Times, held_t: Times, held_n: Ints, out: Ints, flags: Flags, wait: Floats, count: int
 ) -> int:
     """Flag those of the first records that are far ahead of the rest; the start is then made again without them."""
     n = i[HELD]
@@ -214,7 +220,7 @@ def _leave_out(
     for k in range(n):
         time, number = held_t[k], held_n[k]
         if time > ranked[last]:
-            out[count], flagged[count], wait[count] = number, True, 0.0
+            out[count], flags[count], wait[count] = number, TOO_LATE, 0.0
             count += 1
         else:
             push(held_t, held_n, i[HELD], time, number)
