@@ -2,64 +2,35 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import example_rows
 import yaml
 
 import weft
-from weft.bodies.live.run import Options, Run
-from weft.plan.graph import topological
-from weft.spark import operators, sources
+from weft.model import Deployment
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "nexmark"
 Rows = Counter[tuple[str, ...]]
 
 
 def module(name: str) -> ModuleType:
-    """A script of the example, as a module of its own name."""
-    spec = importlib.util.spec_from_file_location(f"nexmark_{name}", EXAMPLE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = loaded
-    spec.loader.exec_module(loaded)
-    return loaded
+    """A script of the example."""
+    return example_rows.module("nexmark", name)
 
 
 def run(kind: str, folder: Path) -> dict[str, Rows]:
     """Run a variant over the data in a folder to its end; the rows of every query."""
-    file = folder / f"{kind}.yaml"
-    file.write_text(yaml.safe_dump(module("variant").variant(kind), sort_keys=False))
-    deployment = weft.load(file)
-    Run(deployment, folder / ".weft", Options(until_done=True, fresh=True)).go()
-    return {query.name: _csv_rows(folder / "out" / query.name) for query in deployment.queries}
+    deployment = _written(kind, folder)
+    example_rows.run(deployment)
+    return _by_query(example_rows.delivered(deployment))
 
 
 def batch(spark: Any, folder: Path) -> dict[str, Rows]:
     """The same queries over the same files, by batch Spark."""
-    file = folder / "batch.yaml"
-    file.write_text(yaml.safe_dump(module("variant").variant("free"), sort_keys=False))
-    deployment = weft.load(file)
-    found = {}
-    for query in deployment.queries:
-        frames = {
-            source.name: spark.read.schema(sources.struct(source.schema))
-            .options(**source.options)
-            .csv(sources.path_of(deployment, str(source.path)))
-            for source in deployment.sources
-        }
-        for name in topological(query):
-            operator = query.operator(name)
-            frames[name] = operators.apply(operator, {one: frames[one] for one in operator.from_}, deployment.folder)
-        out = folder / "batch" / query.name
-        frames[query.sinks[0].from_].write.csv(str(out))
-        found[query.name] = _csv_rows(out)
-    return found
+    return _by_query(example_rows.batch(spark, _written("free", folder)))
 
 
 def expected(folder: Path) -> dict[str, Rows]:
@@ -84,6 +55,15 @@ def _plain(cell: str) -> str:
     return cell
 
 
-def _csv_rows(folder: Path) -> Rows:
-    lines = [line for path in sorted(folder.glob("*.csv")) for line in path.read_text().splitlines()]
-    return Counter(tuple(line.split(",")) for line in lines)
+def _written(kind: str, folder: Path) -> Deployment:
+    file = folder / f"{kind}.yaml"
+    file.write_text(yaml.safe_dump(module("variant").variant(kind), sort_keys=False))
+    return weft.load(file)
+
+
+def _by_query(sinks: dict[str, Counter[str]]) -> dict[str, Rows]:
+    """Rows as cells, by the name of the query that its sink is called after."""
+    return {
+        Path(sink).name: Counter({tuple(line.split(",")): count for line, count in lines.items()})
+        for sink, lines in sinks.items()
+    }
