@@ -6,7 +6,7 @@ Only the bodies of functions are changed: words, limits and the table of steps s
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import NamedTuple
 
@@ -41,8 +41,10 @@ class Fault(NamedTuple):
     node: ast.AST | None
 
 
-def mutants(module: ModuleType, functions: tuple[str, ...] = ()) -> list[Mutant]:
-    """Every mutant of a module's functions, or of those named, in the order of the source."""
+def mutants(
+    module: ModuleType, functions: tuple[str, ...] = (), swaps: Mapping[str, str] | None = None
+) -> list[Mutant]:
+    """Every mutant of a module's functions, or of those named, in the order of the source; `swaps` mixes up states."""
     assert module.__file__ is not None
     with open(module.__file__, encoding="utf-8") as file:
         source = file.read()
@@ -51,7 +53,7 @@ def mutants(module: ModuleType, functions: tuple[str, ...] = ()) -> list[Mutant]
     for path, function in _functions(ast.parse(source)):
         if functions and function.name not in functions:
             continue
-        for fault in _faults(function, ()):
+        for fault in _faults(function, (), _SWAPS if swaps is None else swaps):
             short = f"{module.__name__.rpartition('.')[2]}.{function.name}: {fault.what} `{fault.line}`"
             seen[short] = seen.get(short, 0) + 1
             name = short if seen[short] == 1 else f"{short} #{seen[short]}"
@@ -70,23 +72,23 @@ def _functions(tree: ast.Module) -> Iterator[tuple[Path, ast.FunctionDef]]:
                     yield (("body", at), ("body", place)), inner
 
 
-def _faults(node: ast.AST, path: Path) -> Iterator[Fault]:
+def _faults(node: ast.AST, path: Path, swaps: Mapping[str, str]) -> Iterator[Fault]:
     """Every fault at a node and below it."""
     if isinstance(node, ast.expr | ast.stmt):
-        yield from _here(node, path)
+        yield from _here(node, path, swaps)
     for name, held in ast.iter_fields(node):
         if name in ("annotation", "returns", "args") and isinstance(node, ast.FunctionDef | ast.AnnAssign | ast.arg):
             continue
         if isinstance(held, ast.AST):
-            yield from _faults(held, (*path, (name, None)))
+            yield from _faults(held, (*path, (name, None)), swaps)
         elif isinstance(held, list):
             for at, one in enumerate(held):
                 if isinstance(one, ast.AST):
-                    yield from _faults(one, (*path, (name, at)))
+                    yield from _faults(one, (*path, (name, at)), swaps)
 
 
 def _here(  # noqa: PLR0912 one case for each kind of fault
-    node: ast.expr | ast.stmt, path: Path
+    node: ast.expr | ast.stmt, path: Path, swaps: Mapping[str, str]
 ) -> Iterator[Fault]:
     """The faults that change this node itself."""
     line = ast.unparse(node).splitlines()[0][:90]
@@ -120,8 +122,8 @@ def _here(  # noqa: PLR0912 one case for each kind of fault
             yield Fault("off by one", line, path, ast.Compare(node.left, [swapped], node.comparators))
         case ast.BinOp(op=ast.Add(), right=ast.Constant(value=1)):
             yield Fault("off by one", line, path, node.left)
-        case ast.Name(id=name, ctx=ast.Load()) if name in _SWAPS:
-            yield Fault("swap state", f"{name} for {_SWAPS[name]}", path, ast.Name(_SWAPS[name], ast.Load()))
+        case ast.Name(id=name, ctx=ast.Load()) if name in swaps:
+            yield Fault("swap state", f"{name} for {swaps[name]}", path, ast.Name(swaps[name], ast.Load()))
 
 
 def _parts(node: ast.Assign, path: Path) -> Iterator[Fault]:

@@ -41,19 +41,19 @@ def test_two_groups_of_two_with_two_requests_each_hold_within_their_bound_of_mes
 def test_2_fgme_as_published_breaks_in_the_known_number_of_steps(
     sizes: tuple[int, int], requests: int, states: int, stories: dict[str, int]
 ) -> None:
-    result = run(exclusion.world(sizes, requests, member=TwoGroupsAsPublished, collect=True))
+    result = run(exclusion.world(sizes, requests, member=TwoGroupsAsPublished, collect=True, sent_each=None))
     assert result.states == states
     assert {one.claim: len(one.story) for one in result.violations} == stories
 
 
 @pytest.mark.parametrize(("sizes", "states"), [((1, 2), 511), ((2, 1), 761), ((2, 2), 220_649)])
 def test_2_fgme_corrected_holds(sizes: tuple[int, int], states: int) -> None:
-    result = run(exclusion.world(sizes, 1, member=TwoGroups))
+    result = run(exclusion.world(sizes, 1, member=TwoGroups, sent_each=None))
     assert (result.states, result.violations) == (states, ())
 
 
 def test_ra2_holds_beside_a_captured_member() -> None:
-    assert run(exclusion.world((2, 1), 1, member=Ra2, all_others=True)).violations == ()
+    assert run(exclusion.world((2, 1), 1, member=Ra2, all_others=True, sent_each=None)).violations == ()
 
 
 @pytest.mark.parametrize("world", scaling.brisk(), ids=lambda world: world.name)

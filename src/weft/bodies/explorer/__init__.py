@@ -5,9 +5,10 @@ from weft.bodies.explorer.registry import NAMES, explore, replayed
 from weft.bodies.explorer.replay import BadScenario
 from weft.bodies.explorer.replay import read as read_scenario
 from weft.bodies.explorer.replay import write as scenario_text
+from weft.bodies.explorer.wander import Wandered, wander
 from weft.bodies.explorer.world import Choice, Ground, View, World
 
 __all__ = [
-    "NAMES", "BadScenario", "Choice", "Ground", "Result", "View", "Violation", "World", "explore", "read_scenario",
-    "replayed", "run", "scenario_text",
+    "NAMES", "BadScenario", "Choice", "Ground", "Result", "View", "Violation", "Wandered", "World", "explore",
+    "read_scenario", "replayed", "run", "scenario_text", "wander",
 ]

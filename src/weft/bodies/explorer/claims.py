@@ -19,6 +19,7 @@ class Eyes:
     def __init__(self, alphabet: Alphabet) -> None:
         self.alphabet = alphabet
         self.thawed: dict[int, Any] = {}
+        self._blank: dict[str, list[Any]] = {name: [] for name in alphabet.names}
         self._marks: dict[Any, int] = {}
         self.marks: list[Any] = []
         self.mark_of = np.full(64, -1, np.int32)
@@ -28,7 +29,10 @@ class Eyes:
         machine = self.thawed.get(value)
         if machine is None:
             held = self.alphabet.values[value]
-            machine = self.alphabet.world.machines()[held.site]
+            if not self._blank[held.site]:
+                for name, made in self.alphabet.world.machines().items():
+                    self._blank[name].append(made)
+            machine = self._blank[held.site].pop()
             machine.restore(held.snapshot)
             self.thawed[value] = machine
         return machine

@@ -30,10 +30,11 @@ def steps(alphabet: Alphabet, row: Any) -> Iterator[tuple[Told, Any]]:
         for at, offer in enumerate(alphabet.offers_of.get(int(row[place]), ())):
             how, after = alphabet.take(row, place, at, busy)
             if how != kernel.FORBIDDEN:
-                yield _told(alphabet, offer, row), after
+                yield as_told(alphabet, offer, row), after
 
 
-def _told(alphabet: Alphabet, offer: Offer, row: Any) -> Told:
+def as_told(alphabet: Alphabet, offer: Offer, row: Any) -> Told:
+    """How an offer that was taken from a row is told."""
     if offer.unheard is not None:
         return Told(offer.site, offer.unheard, ())
     assert offer.input is not None

@@ -140,8 +140,8 @@ class Instance(Machine):
         return "it is no message between instances"
 
     def unannounced(self, row: Running, sender: str, message: Any, sides: tuple[str, ...]) -> str:
-        """Why an announcement cannot be meant. Who waits or has ended need not know who it comes from, nor need one that
-        was started without a neighbour that leaves."""
+        """Why an announcement cannot be meant; who waits or has ended need not know who it comes from, nor need one
+        that was started without a neighbour that leaves."""
         if message.operator not in sides:
             return f"{message.operator} has nothing to announce to {self.place.operator}"
         known = {**row.ups, **row.downs}.get(sender, message.operator if isinstance(message, Leaving) else "")

@@ -62,6 +62,10 @@ URGENT = Case(
     CHAIN, "s@a! p@a=55<s y@a=10<p w@m=36<y q@r=50! k@r=6<w l@r=4<w", checks="a*0 r*0", only="demand",
     ends=("k@r l@m p@a w@m y@m",),
 )  # fmt: skip
+UNCHOSEN = Case(
+    CHAIN, "s@a! p@a=55<s y@a=10<p w@m=36<y q@r=50! k@r=6<w", checks="a*0 r*0", only="demand",
+    ends=("k@r p@a w@m y@m",),
+)  # fmt: skip
 DOWN = Case(FORK, "s@a! t@b! x@a=41<s y@b=42<t j@r=20<x,y k@r=15<x q@r=30!", ends=("j@r k@a x@a y@b",), only="offer")
 AROUND = Case(
     STAR,

@@ -9,7 +9,18 @@ import msgspec
 
 from weft.bodies.explorer.world import Choice, View, World
 from weft.protocol import Effect
-from weft.protocol.exclusion import Enter, Entered, Exit, Member, Ra1, Ra2, Refuse, TwoGroups, TwoGroupsAsPublished
+from weft.protocol.exclusion import (
+    Core,
+    Enter,
+    Entered,
+    Exit,
+    Member,
+    Ra1,
+    Ra2,
+    Refuse,
+    TwoGroups,
+    TwoGroupsAsPublished,
+)
 
 OUT, WAITS, IN = "out", "waits", "in"
 TOGETHER = "groups in conflict are never inside together"
@@ -87,6 +98,7 @@ def world(
     member: Any = Member,
     label: str = "",
     all_others: bool = False,
+    sent_each: int | None = FORKS_SENT_MAX,
     **more: Any,
 ) -> World:
     """Groups of these sizes; each member wants to be inside so many times. All groups exclude one another, or as a
@@ -103,7 +115,6 @@ def world(
         both = {(one, other) for one, other in conflicts} | {(other, one) for one, other in conflicts}
         return {name: other for name, other in groups.items() if (group, other) in both}
 
-    forks = issubclass(member, Member)
     asked = sum(count * len(competitors(name, groups[name])) for name, count in zip(groups, counts, strict=True))
     each = f"x{requests}" if isinstance(requests, int) else "x" + "".join(map(str, requests))
     name = f"{'-'.join(map(str, sizes)) if chain else '+'.join(map(str, sizes))} {each}"
@@ -118,7 +129,7 @@ def world(
         quiet,
         states_max=200_000_000,
         ends=True,
-        sent_max=FORKS_SENT_MAX * asked if forks else None,
+        sent_max=sent_each * asked if sent_each else None,
         **more,
     )
 
@@ -128,14 +139,14 @@ def published(collect: bool = True) -> tuple[World, ...]:
     small: tuple[tuple[tuple[int, int], int], ...] = (
         ((1, 1), 1), ((1, 1), 2), ((1, 2), 1), ((2, 1), 1), ((1, 2), 2), ((2, 1), 2), ((2, 2), 1),
     )  # fmt: skip
-    return tuple(world(sizes, count, member=TwoGroupsAsPublished, label="2-FGME", collect=collect)
+    return tuple(world(sizes, count, member=TwoGroupsAsPublished, label="2-FGME", collect=collect, sent_each=None)
                  for sizes, count in small)  # fmt: skip
 
 
-def corrected() -> tuple[World, ...]:
+def corrected(member: Any = TwoGroups) -> tuple[World, ...]:
     """2-FGME with the two corrections."""
     small = (((1, 1), 2), ((1, 2), 1), ((2, 1), 1), ((1, 2), 2), ((2, 1), 2), ((2, 2), 1))
-    return tuple(world(sizes, count, member=TwoGroups, label="2-FGME corrected") for sizes, count in small)
+    return tuple(world(sizes, count, member=member, label="2-FGME corrected", sent_each=None) for sizes, count in small)
 
 
 def brisk(member: Any = Member) -> tuple[World, ...]:
@@ -151,23 +162,40 @@ def brisk(member: Any = Member) -> tuple[World, ...]:
     )
 
 
+def in_turn(core: Any = Core) -> tuple[World, ...]:
+    """Chains of operators whose cores take the exclusion upstream, then downstream."""
+    small: tuple[tuple[tuple[int, ...], int], ...] = (((1, 1, 1), 2), ((1, 2, 1), 1), ((2, 1, 1), 1), ((1, 1, 1, 1), 1))
+    return tuple(world(sizes, count, chain=True, member=core, label="in turn") for sizes, count in small)
+
+
 def worlds(as_published: bool = False, long: bool = False) -> tuple[World, ...]:
     """The worlds of exclusion: 2-FGME as published, or 2-FGME corrected, rivals and the forks in use."""
     if as_published:
         return published()
     rivals = tuple(
-        world(sizes, 1, member=member, label=member.__name__.upper(), all_others=True)
+        world(sizes, 1, member=member, label=member.__name__.upper(), all_others=True, sent_each=None)
         for member in (Ra1, Ra2) for sizes in ((1, 1), (1, 2), (2, 1))
     )  # fmt: skip
     usual = (
         *brisk(), world((2, 2), 2), world((1, 3), 2), world((3, 1), 2), world((2, 1, 1), 1),
-        world((1, 2, 1), (2, 1, 1, 2), chain=True), *corrected(), *rivals,
+        world((1, 2, 1), (2, 1, 1, 2), chain=True), *in_turn(), *corrected(), *rivals,
     )  # fmt: skip
     if not long:
         return usual
     return (
         *usual, world((2, 1, 1), 2), world((3, 2), 1), world((2, 2), 3), world((2, 3), (2, 1, 1, 1, 1)),
         world((2, 2, 1), 1), world((1, 1, 1, 1), 1), world((1, 2, 1), 2, chain=True),
-        *(world((2, 2), count, member=TwoGroups, label="2-FGME corrected") for count in ((2, 1, 1, 1), (2, 2, 1, 1))),
-        *(world(sizes, 2, member=TwoGroups, label="2-FGME corrected") for sizes in ((1, 3), (3, 1))),
+        world((1, 1, 1, 1), 2, chain=True, member=Core, label="in turn"),
+        *(
+            world(sizes, counts, member=TwoGroups, label="2-FGME corrected", sent_each=None)
+            for sizes, counts in (((2, 2), (2, 1, 1, 1)), ((1, 3), 2), ((3, 1), 2), ((2, 2), (2, 2, 1, 1)))
+        ),
+    )  # fmt: skip
+
+
+def crowds() -> tuple[World, ...]:
+    """Worlds too large to be explored whole, to be wandered through; messages come twice now and then."""
+    return (
+        world((4, 4), 4, double=4), world((3, 3, 3), 3, double=4), world((2, 3, 2, 3), 3, chain=True, double=4),
+        world((2, 2, 2, 2), 3, chain=True, member=Core, label="in turn", double=4),
     )  # fmt: skip

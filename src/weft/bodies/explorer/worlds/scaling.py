@@ -219,3 +219,18 @@ def worlds(as_published: bool = False, long: bool = False, instance: Any = None)
         *(pairs(FORK_JOIN, diamond, ("gg", "gs"), made) if long else ()),
         *(at_once(FORK_JOIN, diamond, ("g", "s"), made) if long else ()),
     )
+
+
+def crowds() -> tuple[World, ...]:
+    """Worlds too large to be explored whole, to be wandered through; messages come twice now and then."""
+    wishes = ("gs", "2s", "gg", "s", "g2")
+    found = []
+    for name, graph in (("chain", CHAIN3), ("fork and join", FORK_JOIN)):
+        sizes = dict.fromkeys(graph, 4)
+        for turn in range(3):
+            told = {
+                f"{operator}{at}": wishes[(turn + at + place) % len(wishes)]
+                for place, operator in enumerate(graph) for at in range(2, 5)
+            }  # fmt: skip
+            found.append(world(graph, sizes, told, f"{name}, many at once, {turn + 1}", double=4))
+    return tuple(found)
