@@ -40,7 +40,7 @@ def _greatest(folder: Path) -> int | None:
 def wait_for_commit(checkpoint: Path, batch: int) -> bool:
     """Wait until Spark has committed a batch that is written already; it has little left to do."""
     deadline = time.monotonic() + COMMIT_S_MAX
-    while (last_committed(checkpoint) or -1) < batch:
+    while (committed := last_committed(checkpoint)) is None or committed < batch:
         if time.monotonic() > deadline:
             return False
         time.sleep(0.005)
