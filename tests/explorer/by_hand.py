@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.bodies.explorer.worlds.balancing_ground import Case
-from weft.protocol import Effect, Message, Received, Send, SetTimer, TimerFired
+from weft.protocol import CancelTimer, Effect, Message, Received, Send, SetTimer, TimerFired
 from weft.protocol.balancing import (
     Balancer,
     Begin,
@@ -100,6 +100,8 @@ def words_out_of_place(balancer: type[Balancer]) -> None:
         (Clear(1), "awaited while offered"),
     ):
         site.refuses("r", message, why)
+    for number in (1, 2):
+        site.refuses("a", DemandReply(number, (XY,)), "awaited while offered")
     declined = site.hear("r", Handover(1, 1, (Part("z", (1,)),)))
     assert said(declined, NotTaken).serial == 1
     assert site.state("r") == "offered"
@@ -109,6 +111,8 @@ def words_out_of_place(balancer: type[Balancer]) -> None:
     stops = site.hear("r", OfferReply(1, (1,)))
     assert Stop("r", 2, ("y",)) in stops
     site.refuses("r", OfferReply(1, (1,)), "awaited while stopping")
+    site.refuses("r", Taken(2), "awaited while stopping")
+    site.refuses("r", NotTaken(2), "awaited while stopping")
     assert site.machine.handle(Stopped("r", 1)) == []
     assert site.machine.handle(Stopped("a", 2)) == []
     assert site.state("r") == "stopping"
@@ -152,6 +156,20 @@ def words_twice(balancer: type[Balancer]) -> None:
     assert root.machine.snapshot() == before_all
 
 
+def new_words(balancer: type[Balancer]) -> None:
+    """Who begins anew wants nothing more of what was kept for it."""
+    root = Hand("r", balancer)
+    root.hear("m", Offer(1, ((Y,),)))
+    effects = root.hear("m", Offer(2, ((Part("x", (60,)),),)))
+    assert effects == [CancelTimer("m"), Send("m", OfferReply(2))]
+    assert root.state("m") == "idle"
+    light = Hand("a", balancer, Case("r m<r a<m", "s@a! p@a=30<s q@m=50! x@m=12<s z@r=42<x"))
+    light.machine.handle(Check())
+    light.refuses("m", DemandReply(2, ((X,),)), "awaited while demanded")
+    light.refuses("m", DemandReply(1, ((Part("q", (1,)),),)), "q is no operator")
+    assert said(light.hear("m", DemandReply(1, ((X,),))), Pick) == Pick(1, (0,))
+
+
 def picks(balancer: type[Balancer]) -> None:
     """A pick fits what was lent, once."""
     site = Hand("m", balancer)
@@ -193,4 +211,4 @@ def silence(balancer: type[Balancer]) -> None:
     assert said(life.handle(Received("a", Offer(4, ((Part("p", (1,)),),)))), OfferReply).accepted == (0,)
 
 
-ALL = (strange_words, words_out_of_place, words_twice, picks, silence)
+ALL = (strange_words, words_out_of_place, words_twice, new_words, picks, silence)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from weft.lab import o_lab1, o_logs, p_lab2
+from weft.lab import n_lab1, n_lab2, o_lab1, o_logs, p_lab2
 from weft.lab.frame import Row
 
-ROWS: dict[str, Row] = {row.id: row for row in (p_lab2.ROW, o_lab1.ROW, o_logs.ROW)}
+ROWS: dict[str, Row] = {row.id: row for row in (n_lab1.ROW, n_lab2.ROW, p_lab2.ROW, o_lab1.ROW, o_logs.ROW)}
 
 PLANNED: dict[str, str] = {
     "N-lab1": "tree balancing: total overload, overloaded sites, deviation",

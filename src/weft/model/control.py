@@ -30,9 +30,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Tree balancing: thresholds on utilisation (Neighbor §3.3)."""
+    """Tree balancing: thresholds on utilisation of CPU, memory or both (Neighbor §3.3)."""
 
     kind: Literal["tree"] = "tree"
+    measure: Literal["cpu", "memory", "both"] = "cpu"
     low: float = 0.4
     target: float = 0.5
     high: float = 0.6

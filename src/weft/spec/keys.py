@@ -159,6 +159,7 @@ PLACE = Table(model.Place, "place", (
 
 BALANCE = Table(model.Balance, "balance", (
     Key("kind", Choice(("tree",)), "how sites balance"),
+    Key("measure", Choice(("cpu", "memory", "both")), "what counts as utilisation"),
     Key("low", _USE, "takes operators below this utilisation"),
     Key("target", _USE, "the utilisation aimed at"),
     Key("high", _USE, "gives operators away above this utilisation"),

@@ -90,7 +90,8 @@ def _check_control(deployment: Deployment, problems: Problems) -> None:
             problems.error(f"control.{name}", says)
     for name, value in (("balance", control.balance), ("scale", control.scale), ("order", control.order)):
         if value is not None:
-            problems.warn(f"control.{name}", "nothing acts on it yet")
+            acts = "only the twin acts on it so far" if name == "balance" else "nothing acts on it yet"
+            problems.warn(f"control.{name}", acts)
 
 
 def _check_happening(happening: object, path: str, deployment: Deployment, problems: Problems) -> None:

@@ -150,6 +150,10 @@ class Plane:
         """How many records wait for an operator."""
         return self.get(self.layout.operators[operator], c.WAITS)
 
+    def arrived(self, operator: tuple[str, str]) -> int:
+        """How many records have come to an operator."""
+        return self.get(self.layout.operators[operator], c.ARRIVED)
+
     def home(self, operator: tuple[str, str]) -> str:
         """Where an operator runs now."""
         at = self.get(self.layout.operators[operator], c.HOME)

@@ -3,7 +3,8 @@
 Every operator is a fragment of its own. The desk (conductor and mover) stands at the first site of the deployment and
 does not crash; agents crash and restart with their sites. A move pauses its operator from its clean end until it is
 launched at the new site, which takes 20 ms a record that waits for it, or where it has state, as long as that takes
-over the links. What waits travels along; what is under way to the old site is forwarded.
+over the links. What waits travels along; what is under way to the old site is forwarded. Where sites balance, their
+balancers ask for moves.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
+from weft.bodies.twin.balancing import MARK, Balancing
 from weft.bodies.twin.carrier import Carrier
 from weft.bodies.twin.result import Move
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
@@ -53,6 +55,8 @@ DESK = "conductor"
 NEVER = -(1 << 62)
 START_NS_MIN = 1 * NS_PER_S
 MOVE_MS_PER_RECORD = 20.0
+AGAIN_NS = 1 * NS_PER_S
+SCENARIO = "asked for by the scenario"
 Key = tuple[str, str]
 
 
@@ -70,6 +74,7 @@ class Records(Protocol):
     def cut(self, one: str, other: str, until_ns: int) -> None: ...
     def set_capacity(self, site: str, capacity: float) -> None: ...
     def waiting(self, operator: Key) -> int: ...
+    def arrived(self, operator: Key) -> int: ...
 
 
 class Steering:
@@ -92,6 +97,7 @@ class Steering:
         self._move_ms_per_record = move_ms_per_record
         self._paths = Paths(deployment)
         self._asked: dict[int, tuple[str, str, float]] = {}
+        self._why: dict[int, str] = {}
         self._moving: dict[str, tuple[int, str]] = {}
         self._before: dict[int, str] = {}
         self._remembered: dict[str, dict[str, int]] = {}
@@ -102,7 +108,9 @@ class Steering:
         self._given_up: set[str] = set()
         self._cut_until: dict[frozenset[str], int] = {}
         self._down: set[str] = set()
-        self.steered = any(isinstance(what, MoveAt | CrashAt | RestartAt) for what in deployment.scenario)
+        balance = deployment.control.balance
+        steered = any(isinstance(what, MoveAt | CrashAt | RestartAt) for what in deployment.scenario)
+        self.steered = steered or balance is not None
         first = deployment.sites[0].name
         paths = [self._paths.between(first, site.name) for site in deployment.sites]
         farthest_ms = max(path.delay_ms for path in paths if path is not None)
@@ -114,6 +122,9 @@ class Steering:
             self._plan(what)
         if self.steered:
             self._begin()
+        self.balancing: Balancing | None = None
+        if balance is not None:
+            self.balancing = Balancing(balance, deployment, placement, self.carrier, records, self._ask)
 
     def _begin(self) -> None:
         for key in self._keys.values():
@@ -149,6 +160,22 @@ class Steering:
                 until_ns = round((at_s + for_s) * NS_PER_S)
                 self._at(at_s, lambda: self._cut(one, other, until_ns))
 
+    def _ask(self, operator: str, to: str, reason: str) -> None:
+        """Asks for a move, at once."""
+        number = len(self._asked) + 1
+        self._asked[number] = (operator, to, max(0, self.carrier.now_ns) / NS_PER_S)
+        self._why[number] = reason
+        self.carrier.feed(DESK, Ask(number))
+
+    def _not_changed(self, number: int, reason: str) -> None:
+        """A move did not come about; one that a balancer counts on is asked for again."""
+        operator, to, at_s = self._asked[number]
+        if number not in self._why:
+            self.warnings.append(f"{operator} did not move to {to} at {at_s:g} s: {reason}")
+        elif self.homes[operator] != to and self.balancing and self.balancing.homes[operator] == to:
+            again = partial(self._ask, operator, to, self._why[number])
+            self.carrier.at(self.carrier.now_ns + AGAIN_NS, again)
+
     def _cut(self, one: str, other: str, until_ns: int) -> None:
         self.records.cut(one, other, until_ns)
         self._cut_until[frozenset((one, other))] = until_ns
@@ -158,6 +185,8 @@ class Steering:
             return
         self._down.add(site)
         self.carrier.lose(site)
+        if self.balancing is not None:
+            self.balancing.crash(site)
         self.records.crash(site)
         for fragment, (where, _) in list(self._alive.items()):
             if where == site:
@@ -170,6 +199,8 @@ class Steering:
         self._down.discard(site)
         self.carrier.add(Agent(site, self._remembered.get(site)))
         self.records.restart(site)
+        if self.balancing is not None:
+            self.balancing.restart(site)
         for fragment in sorted(self._given_up):
             if self.homes[fragment] == site:
                 self._given_up.discard(fragment)
@@ -178,7 +209,7 @@ class Steering:
     def _delay_ns(self, sender: str, to: str) -> int | None:
         """How long a message takes; None where it is lost."""
         first = self.deployment.sites[0].name
-        start, end = (first if name == DESK else name for name in (sender, to))
+        start, end = (first if name == DESK else name.removeprefix(MARK) for name in (sender, to))
         path = self._paths.between(start, end)
         if path is None:
             return None
@@ -191,6 +222,9 @@ class Steering:
 
     def _perform(self, site: str, effect: Effect) -> None:
         carrier = self.carrier
+        if site.startswith(MARK) and self.balancing is not None:
+            self.balancing.perform(site, effect)
+            return
         match effect:
             case Remember(fragment=fragment, epoch=epoch):
                 self._remembered.setdefault(site, {})[fragment] = epoch
@@ -209,8 +243,7 @@ class Steering:
             case Changed(number=number, reason=reason):
                 self._changed(number, reason)
             case NotChanged(number=number, reason=reason):
-                operator, to, at_s = self._asked[number]
-                self.warnings.append(f"{operator} did not move to {to} at {at_s:g} s: {reason}")
+                self._not_changed(number, reason)
             case GaveUp(fragment=fragment, reason=reason):
                 self._given_up.add(fragment)
                 self.warnings.append(f"{fragment} was given up at {carrier.now_ns / NS_PER_S:g} s: {reason}")
@@ -295,5 +328,5 @@ class Steering:
         pause_ns = self._paused.get(number)
         before = self._before.get(number, "")
         pause_ms = None if pause_ns is None else pause_ns / NS_PER_MS
-        self.moves.append(Move(query, name, before, to, at_s, pause_ms, reason or "asked for by the scenario"))
+        self.moves.append(Move(query, name, before, to, at_s, pause_ms, reason or self._why.get(number, SCENARIO)))
 

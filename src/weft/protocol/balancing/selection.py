@@ -18,14 +18,6 @@ class Streams(msgspec.Struct, frozen=True):
     inputs: dict[str, tuple[str, ...]]
     pinned: frozenset[str] = frozenset()
 
-    def readers(self) -> dict[str, tuple[str, ...]]:
-        """By operator, those that read it."""
-        found: dict[str, list[str]] = {operator: [] for operator in self.inputs}
-        for reader, inputs in self.inputs.items():
-            for operator in inputs:
-                found[operator].append(reader)
-        return {operator: tuple(readers) for operator, readers in found.items()}
-
 
 class Selection:
     """The transfers of one site, which has a parent or none."""
@@ -34,7 +26,7 @@ class Selection:
 
     def __init__(self, streams: Streams, parent: str) -> None:
         self.inputs: Mapping[str, tuple[str, ...]] = streams.inputs
-        self.readers: Mapping[str, tuple[str, ...]] = streams.readers()
+        self.readers: Mapping[str, tuple[str, ...]] = _readers(streams.inputs)
         self.pinned = streams.pinned
         self.parent = parent
 
@@ -53,6 +45,15 @@ class Selection:
             return all(reader in those for reader in left)
         read = (source for operator in those for source in self.inputs[operator] if source not in those)
         return all(below.get(source) == peer for source in read)
+
+
+def _readers(inputs: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """By operator, those that read it."""
+    found: dict[str, list[str]] = {operator: [] for operator in inputs}
+    for reader, read in inputs.items():
+        for operator in read:
+            found[operator].append(reader)
+    return {operator: tuple(readers) for operator, readers in found.items()}
 
 
 def _closure(operator: str, along: Mapping[str, Iterable[str]], within: Collection[str]) -> tuple[str, ...]:
