@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 import msgspec
+import pytest
+from slow import Slow
 
-from weft.bodies.explorer import Choice, World, run
-from weft.bodies.explorer.explore import BOUNDED, ENDS, STEPS_LEGAL
+from weft.bodies.explorer import Choice, World, run, wander
+from weft.bodies.explorer.explore import BOUNDED, CIRCLE, ENDS, SENT, STEPS_LEGAL
+from weft.bodies.explorer.worlds import exclusion, hosting, scaling
 from weft.protocol import Effect, Input, Machine, Received, Send, SetTimer, Step, TimerFired
 from weft.protocol.machine import Row
 from weft.protocol.messages import FragmentDone, StartFragment
@@ -64,6 +67,17 @@ class OnceAsker(Asker):
 
     __slots__ = ()
     STEPS: ClassVar = {**Asker.STEPS, ("idle", Asked): Step(ask_once, ("asking",))}
+
+
+def poll(machine: Machine, key: str, row: Row, input: Input) -> list[Effect]:
+    return [SetTimer(key, 1)]
+
+
+class Poller(Asker):
+    """Looks again and again after it was answered."""
+
+    __slots__ = ()
+    STEPS: ClassVar = {**Asker.STEPS, ("answered", TimerFired): Step(poll, ("answered",))}
 
 
 class Answerer(Machine):
@@ -132,3 +146,58 @@ def test_an_illegal_step_is_a_violation() -> None:
 def test_a_world_without_end_is_stopped_and_says_so() -> None:
     (violation,) = run(small(early=10**6, states_max=500)).violations
     assert violation.claim.startswith(BOUNDED)
+
+
+def test_steps_in_a_circle_are_found_where_every_run_must_end() -> None:
+    assert run(small(ends=True))[3:] == ((), 2)
+    assert run(small(Poller)).violations == ()
+    (violation,) = run(small(Poller, ends=True)).violations
+    assert violation.claim == CIRCLE
+
+
+def test_a_run_that_sends_too_much_is_found() -> None:
+    (violation,) = run(small(ends=True, sent_max=1)).violations
+    assert violation.claim.startswith(SENT)
+
+
+def test_going_on_after_a_broken_claim_tells_the_first_break_of_each() -> None:
+    never = {"nothing is ever said": lambda view: not view.flight, "nobody waits": lambda view: not view.timers}
+    found = run(small(OnceAsker, invariants=never, collect=True, lose=1)).violations
+    assert [(one.claim, len(one.story)) for one in found] == [("nothing is ever said", 1), (ENDS, 2)]
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        small(lose=1, early=1, overtake=1, double=1),
+        hosting.worlds()[1],
+        exclusion.world((1, 2), 1, double=1),
+        exclusion.world((1, 1, 1), 1),
+        scaling.pairs(scaling.CHAIN2, {"a": 2, "b": 2}, ("g", "s"))[1],
+    ],
+    ids=lambda world: world.name,
+)
+def test_the_compiled_explorer_counts_what_the_plain_one_does(world: World) -> None:
+    result = run(world)
+    assert (result.states, result.steps, not result.violations) == Slow(world).run()
+
+
+def test_machines_that_are_alike_are_explored_once() -> None:
+    apart, alike = (run(exclusion.world((2, 2), 1, alike=alike)) for alike in (False, True))
+    assert (apart.states, alike.states) == (5_710, 1_540)
+    assert (alike.violations, alike.sent_max) == ((), apart.sent_max)
+
+
+def test_a_story_from_a_world_of_machines_alike_can_be_told() -> None:
+    calm = {"nobody ever waits": lambda view: all(phase != exclusion.WAITS for _, phase, _ in view.ground.members)}
+    world = exclusion.world((2, 2), 1, alike=True)._replace(invariants=calm)
+    (violation,) = run(world).violations
+    assert violation.story == ("1 b1 Enter() -> b1 -> a1 AskFork(1, 0); b1 -> a2 AskFork(1, 0)",)
+
+
+def test_wandering_finds_what_is_wrong_and_says_how_to_find_it_again() -> None:
+    found = wander(small(OnceAsker, lose=1), 100, seed=1).violation
+    assert found is not None
+    assert found.claim.startswith(f"{ENDS} (seed 1, way ")
+    assert wander(exclusion.crowds()[0], 300, seed=1).violation is None
+    assert wander(scaling.crowds()[0], 100, seed=1).violation is None

@@ -12,7 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.bodies.explorer import kernel
+from weft.bodies.explorer.symmetry import Names
 from weft.bodies.explorer.tables import Columns, Table
+from weft.bodies.explorer.values import (
+    FAULTS,
+    GROUND,
+    TIMERS,
+    Crashed,
+    Faults,
+    Lost,
+    Place,
+    Queue,
+    Snapshot,
+    Timers,
+)
 from weft.bodies.explorer.world import World
 from weft.protocol import (
     CancelTimer,
@@ -20,51 +33,11 @@ from weft.protocol import (
     IllegalStep,
     Input,
     Machine,
-    Message,
     Received,
     Send,
     SetTimer,
     TimerFired,
 )
-
-Pair = tuple[str, str]
-
-
-class Queue(NamedTuple):
-    """Messages under way between two machines; numbered 0 where there are none."""
-
-    pair: Pair
-    messages: tuple[Message, ...]
-
-
-class Snapshot(NamedTuple):
-    """A machine as it is."""
-
-    site: str
-    snapshot: bytes
-
-
-class Timers(NamedTuple):
-    """The timers that are set; numbered 0 where there are none."""
-
-    timers: tuple[tuple[str, str], ...]
-
-
-class Place(NamedTuple):
-    """How far a script has been told."""
-
-    script: int
-    told: int
-
-
-class Faults(NamedTuple):
-    """How often what has gone wrong."""
-
-    early: int = 0
-    lost: int = 0
-    overtaken: int = 0
-    crashed: int = 0
-    doubled: int = 0
 
 
 class Offer(NamedTuple):
@@ -79,18 +52,6 @@ class Offer(NamedTuple):
     """What the story tells where no machine is told anything."""
 
 
-class Lost(Input, frozen=True):
-    """A message that never arrived."""
-
-    sender: str
-    message: Message
-
-
-class Crashed(Input, frozen=True):
-    """A machine that lost what it had not remembered."""
-
-
-TIMERS, GROUND, FAULTS = "timers", "ground", "faults"
 BUDGETS = {
     kernel.EARLY: "early", kernel.LOSE: "lost", kernel.OVERTAKE: "overtaken", kernel.CRASH: "crashed",
     kernel.DOUBLE: "doubled",
@@ -106,6 +67,7 @@ class Alphabet:
         self.names = tuple(sorted(self.scratch))
         self.start = {name: machine.snapshot() for name, machine in self.scratch.items()}
         self.places: dict[Hashable, int] = {}
+        self.names_again = Names(world)
         self.values: list[Any] = [None]
         self._values: dict[Hashable, int] = {}
         self.ops: list[Any] = [None] * kernel.FIRST_OP
@@ -131,7 +93,11 @@ class Alphabet:
 
     def place(self, what: Hashable) -> int:
         """Where something stands in a row: a machine by its name, a script by its number, a channel by its pair."""
-        return self.places.setdefault(what, len(self.places))
+        if what not in self.places:
+            self.places[what] = len(self.places)
+            for turn in self.names_again.turns:
+                self.place(self.names_again.place(what, turn))
+        return self.places[what]
 
     def first(self) -> np.ndarray:
         """The row of the first state."""
@@ -177,8 +143,12 @@ class Alphabet:
 
     def resolve(self, value: int, op: int) -> None:
         """Finds out what an operation makes of a value, or what a value offers, and notes it."""
-        if op < 0:
+        if op == kernel.OFFERS:
             self.note_offers(value)
+            return
+        if op <= kernel.RENAME:
+            turn = kernel.RENAME - op
+            self.names_again.note(turn, value, self.value(self.names_again.value(self.values[value], turn)))
             return
         after, program = self.follow(value, op)
         self.memo.put(value, op, after, program)
@@ -319,21 +289,30 @@ class Alphabet:
             kernel.change(empty, mark, place, row[place])
         return mark
 
+    def least_mark(self, row: Any) -> Any:
+        """The mark that a row is known by: the least of all that differ only in who is who."""
+        miss = np.zeros(3, np.int64)
+        while True:
+            mark = self.mark(row)
+            if kernel.least(row.copy(), mark, self.tables()[4], miss) >= 0:
+                return mark
+            self.resolve(int(miss[0]), int(miss[1]))
+
     def take(self, row: Any, place: int, at: int, busy: bool) -> tuple[int, Any]:
         """Takes the offer `at` of what stands at a place as the compiled part would: how it went, the row after."""
         offer = int(self.known.arrays[0][row[place]]) + at
         miss = np.zeros(3, np.int64)
         while True:
             after = self.widened(row.reshape(1, -1))[0].copy()
-            offers, _, programs, memo = self.tables()
+            offers, _, programs, memo, _ = self.tables()
             mark = np.zeros(2, np.uint64)
             told = kernel.take(after, mark, place, offer, busy, self.places[FAULTS], offers, programs, memo, miss)
             if told != kernel.MISSING:
                 return told, after
             self.resolve(int(miss[0]), int(miss[1]))
 
-    def tables(self) -> tuple[Any, Any, Any, Any]:
-        """Offers, what is busy, programs and the memo, as the compiled part wants them."""
+    def tables(self) -> tuple[Any, Any, Any, Any, Any]:
+        """Offers, what is busy, programs, the memo and other names, as the compiled part wants them."""
         offers = (self.known.arrays[0], self.known.arrays[1], *self.offers.arrays)
         programs = (self.programs.arrays[0], self.programs.arrays[1], *self.steps.arrays, self.programs.arrays[2])
-        return offers, self.busy, programs, self.memo.arrays
+        return offers, self.busy, programs, self.memo.arrays, self.names_again.tables(self.places, len(self.values))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.bodies.explorer.alphabet import FAULTS, GROUND, TIMERS, Alphabet
+from weft.bodies.explorer.alphabet import Alphabet
+from weft.bodies.explorer.values import FAULTS, GROUND, TIMERS
 from weft.bodies.explorer.world import View
 
 Read = tuple[str, Any]

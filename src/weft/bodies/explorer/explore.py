@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.bodies.explorer import kernel
-from weft.bodies.explorer.alphabet import FAULTS, Alphabet
+from weft.bodies.explorer.alphabet import Alphabet
 from weft.bodies.explorer.claims import Answers, Eyes
 from weft.bodies.explorer.story import Path, told
+from weft.bodies.explorer.values import FAULTS
 from weft.bodies.explorer.world import World
 
 ENDS = "every wait ends: from here no quiet state can be reached"
@@ -135,7 +136,7 @@ class Exploration:
     def explore(self) -> None:
         """Every state, level by level."""
         row = self.alphabet.first()
-        rows, marks = row.reshape(1, -1), self.alphabet.mark(row).reshape(1, 2)
+        rows, marks = row.reshape(1, -1), self.alphabet.least_mark(row).reshape(1, 2)
         self.seen.intern(marks, 1)
         self.seen.parents.append(np.zeros(1, np.uint32))
         todo: list[Any] = [(rows, marks)]

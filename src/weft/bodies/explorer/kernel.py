@@ -15,6 +15,8 @@ import numpy as np
 from weft.plan.compiled import compiled
 
 MISSING, FORBIDDEN, ILLEGAL = -1, -2, -3
+OFFERS, RENAME = -1, -2
+"""What may be missing of a value besides what operations make of it: its offers; from RENAME down, its other names."""
 FREE, IDLE_ONLY, OPTIONAL = 0, 1, 2
 """How an offer may be taken: always; when nothing else is under way, else as a fault; always, but it need not come."""
 EARLY, LOSE, OVERTAKE, CRASH, DOUBLE, FIRST_OP = 3, 4, 5, 6, 7, 8
@@ -139,9 +141,42 @@ def take(
 
 
 @compiled
+def least(row: Any, mark: Any, symmetry: Any, miss: Any) -> Any:
+    """Takes of all rows that differ only in who is who the one with the least mark; below 0 where names are missing."""
+    places, names = symmetry
+    best = -1
+    best_0 = mark[0]
+    best_1 = mark[1]
+    for turn in range(places.shape[0]):
+        mark_0 = np.uint64(0)
+        mark_1 = np.uint64(0)
+        for place in range(row.size):
+            if row[place] == 0:
+                continue
+            number = names[turn, row[place]]
+            if number < 0:
+                miss[0] = row[place]
+                miss[1] = RENAME - turn
+                return MISSING
+            mark_0 += mix(places[turn, place], number, 0)
+            mark_1 += mix(places[turn, place], number, 1)
+        if mark_0 < best_0 or (mark_0 == best_0 and mark_1 < best_1):
+            best = turn
+            best_0 = mark_0
+            best_1 = mark_1
+    if best >= 0:
+        old = row.copy()
+        for place in range(row.size):
+            row[places[best, place]] = names[best, old[place]] if old[place] != 0 else 0
+        mark[0] = best_0
+        mark[1] = best_1
+    return 0
+
+
+@compiled
 def expand(  # noqa: PLR0912, PLR0915 one pass over everything a state offers
-    rows: Any, marks: Any, todo: Any, offers: Any, busy_of: Any, programs: Any, memo: Any, budget: int, out: Any,
-    missing: Any, again: Any,
+    rows: Any, marks: Any, todo: Any, offers: Any, busy_of: Any, programs: Any, memo: Any, symmetry: Any, budget: int,
+    out: Any, missing: Any, again: Any,
 ) -> Any:
     """The states one step from each in `todo`; how many, what is missing, which must be done again, what is illegal."""
     out_rows, out_marks, out_source, out_sound, out_sent = out
@@ -170,7 +205,7 @@ def expand(  # noqa: PLR0912, PLR0915 one pass over everything a state offers
             if offers[0][value] < 0:
                 known = False
                 missing[lacks, 0] = value
-                missing[lacks, 1] = -1
+                missing[lacks, 1] = OFFERS
                 lacks += 1
                 break
         if not known:
@@ -192,7 +227,7 @@ def expand(  # noqa: PLR0912, PLR0915 one pass over everything a state offers
                         illegal_value = miss[0]
                         illegal_op = miss[1]
                     continue
-                if told == MISSING:
+                if told == MISSING or least(row, mark, symmetry, miss) < 0:
                     known = False
                     if lacks < missing.shape[0]:
                         missing[lacks, 0] = miss[0]

@@ -58,7 +58,7 @@ class Path:
         told = []
         for at in reversed(way):
             for one, after in steps(self.alphabet, row):
-                if not one.illegal and np.array_equal(self.alphabet.mark(after), self.marks[at]):
+                if not one.illegal and np.array_equal(self.alphabet.least_mark(after), self.marks[at]):
                     told.append(one)
                     row = after
                     break

@@ -120,6 +120,8 @@ class World(NamedTuple):
     double: int = 0
     """How many messages may arrive twice."""
     states_max: int = 2_000_000
+    alike: tuple[tuple[str, ...], ...] = ()
+    """Machines that nothing tells apart but their names; the ground then has `renamed(names)`. See `symmetry`."""
     mark: Callable[[Any], Any] | None = None
     """What claims that ask for marks need to know of a machine; hashable."""
     collect: bool = False

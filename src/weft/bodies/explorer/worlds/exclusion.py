@@ -61,6 +61,11 @@ class Room(msgspec.Struct, frozen=True):
         """Members do not crash (Decentral §5.2.1)."""
         raise AssertionError(f"{site} does not crash")
 
+    def renamed(self, names: Mapping[str, str]) -> Room:
+        """The room when some are called otherwise."""
+        members = ((names.get(name, name), phase, left) for name, phase, left in self.members)
+        return Room(tuple(sorted(members)), self.fault)
+
     def but(self, who: str, phase: str, left: int | None = None, fault: str | None = None) -> Room:
         """The room with one member elsewhere."""
         members = tuple(
@@ -99,6 +104,7 @@ def world(
     label: str = "",
     all_others: bool = False,
     sent_each: int | None = FORKS_SENT_MAX,
+    alike: bool = False,
     **more: Any,
 ) -> World:
     """Groups of these sizes; each member wants to be inside so many times. All groups exclude one another, or as a
@@ -116,6 +122,9 @@ def world(
         return {name: other for name, other in groups.items() if (group, other) in both}
 
     asked = sum(count * len(competitors(name, groups[name])) for name, count in zip(groups, counts, strict=True))
+    kinds: dict[tuple[str, int], list[str]] = {}
+    for name, count in zip(groups, counts, strict=True):
+        kinds.setdefault((groups[name], count), []).append(name)
     each = f"x{requests}" if isinstance(requests, int) else "x" + "".join(map(str, requests))
     name = f"{'-'.join(map(str, sizes)) if chain else '+'.join(map(str, sizes))} {each}"
     if more.get("double"):
@@ -130,6 +139,7 @@ def world(
         states_max=200_000_000,
         ends=True,
         sent_max=sent_each * asked if sent_each else None,
+        alike=tuple(tuple(names) for names in kinds.values() if len(names) > 1) if alike else (),
         **more,
     )
 

@@ -1,0 +1,31 @@
+"""The page of state diagrams is what the machines' tables say; WEFT_REWRITE=1 writes it anew."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from weft.protocol.balancing import Balancer
+from weft.protocol.diagram import page
+from weft.protocol.exclusion import Member, TwoGroups
+from weft.protocol.hosting import Agent, Conductor
+from weft.protocol.moving import Mover
+from weft.protocol.scaling import Instance
+
+PAGE = Path(__file__).parents[2] / "docs" / "diagrams.md"
+MACHINES = {
+    "Hosting: agent": Agent,
+    "Hosting: conductor": Conductor,
+    "Moving: mover": Mover,
+    "Balancing: balancer": Balancer,
+    "Exclusion: member": Member,
+    "Exclusion: 2-FGME": TwoGroups,
+    "Scaling: instance": Instance,
+}
+
+
+def test_the_page_of_diagrams_is_drawn_from_the_tables() -> None:
+    text = page(MACHINES)
+    if os.environ.get("WEFT_REWRITE"):
+        PAGE.write_text(text, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == text
