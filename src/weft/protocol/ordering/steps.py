@@ -79,7 +79,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
     one_in = delays.ONE_IN_LATE if share < 0 else delays.ONE_IN_ALL
     for k in range(len(times)):
         time, number = times[k], first + k
-        seen[k], holds[k] = 0.0, hold
+        seen[k], holds[k] = 0.0, hold if started else 0.0
         if not known[k]:
             out[count], flags[count], wait[count] = number, TOO_LATE, 0.0
             count += 1
@@ -140,7 +140,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
                     # What upstream announced counts until the own window has seen as much.
                     hold = max(hold, told)
                 leap = leap_of(hold, stride)
-            seen[k], holds[k] = delay, hold
+            seen[k], holds[k] = delay, hold if started else 0.0
         due = started == 1
         if (ahead > 0 and i[AHEAD_SINCE] >= AHEAD_MAX) or (not due and (measured >= FIRST or held > most)):
             i[AHEAD], i[HELD], i[ADVANCES], i[MEASURED], i[KNOWN], i[AT] = ahead, held, advances, measured, n, at
