@@ -56,6 +56,16 @@ def test_ra2_holds_beside_a_captured_member() -> None:
     assert run(exclusion.world((2, 1), 1, member=Ra2, all_others=True, sent_each=None)).violations == ()
 
 
+@pytest.mark.parametrize("world", exclusion.in_turn(), ids=lambda world: world.name)
+def test_taking_the_exclusion_upstream_then_downstream_never_ends_in_a_circle(world: World) -> None:
+    assert run(world).violations == ()
+
+
+@pytest.mark.parametrize("world", scaling.cores(), ids=lambda world: world.name)
+def test_cores_of_neighbouring_operators_never_scale_at_the_same_time(world: World) -> None:
+    assert run(world).violations == ()
+
+
 @pytest.mark.parametrize("world", scaling.brisk(), ids=lambda world: world.name)
 def test_no_order_of_growing_and_shrinking_loses_a_record_or_a_neighbour(world: World) -> None:
     assert run(world).violations == ()

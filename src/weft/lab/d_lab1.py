@@ -15,7 +15,8 @@ FIRST_LOAD = 14 * 0.7 * CAPACITY
 LEAST_LOAD = 2 * CAPACITY
 TARGET = 0.7
 WHO = ("instances", "leader", "ds2")
-OFF_MAX = 0.15
+OFF_MAX = TARGET / 0.6 - 1
+"""How far above the ideal a count may be before anyone acts: the target over the lower threshold."""
 FOLLOWS_MIN = 0.85
 
 
@@ -95,7 +96,7 @@ ROW = Row(
     },
     measure=measure,
     choices=(
-        "the deviation of the Brownian load is not published: 400 records a step, 8 % of the first load",
+        "the deviation of the Brownian load is not published: 400 records a step, 8 % of the first load, and never below 1000",
         "between the thresholds nobody acts, so counts up to 17 % beside the ideal are right",
         "ds2: its rule applied every five steps to all operators, with the same target utilisation",
         "messages take half a step, so a scale-out takes three steps and a scale-in two, the first included",

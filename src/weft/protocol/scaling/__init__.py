@@ -1,5 +1,6 @@
 """Instances that decide by themselves how many they are, and keep records from getting lost while they change."""
 
+from weft.protocol.scaling.core import CoreInstance
 from weft.protocol.scaling.decision import ScaleRule, copies, ds2_instances, leader_copies
 from weft.protocol.scaling.instance import Instance, Place
 from weft.protocol.scaling.published import InstanceAsPublished
@@ -14,12 +15,14 @@ from weft.protocol.scaling.words import (
     Heard,
     Leaving,
     NewInstances,
+    Retire,
+    Retired,
     Shrink,
     StartInstance,
 )
 
 __all__ = [
-    "Activated", "Bye", "Create", "Drain", "Drained", "Ended", "Grow", "Heard", "Instance", "InstanceAsPublished",
-    "Leaving", "NewInstances", "Place", "ScaleRule", "Shrink", "StartInstance", "copies", "ds2_instances",
-    "leader_copies",
+    "Activated", "Bye", "CoreInstance", "Create", "Drain", "Drained", "Ended", "Grow", "Heard", "Instance",
+    "InstanceAsPublished", "Leaving", "NewInstances", "Place", "Retire", "Retired", "ScaleRule", "Shrink",
+    "StartInstance", "copies", "ds2_instances", "leader_copies",
 ]

@@ -31,6 +31,8 @@ from weft.protocol.scaling.words import (
     Heard,
     Leaving,
     NewInstances,
+    Retire,
+    Retired,
     Shrink,
     StartInstance,
 )
@@ -63,6 +65,8 @@ class Running(Row, array_like=True):
     born: int = 0
     heard: dict[str, int] = msgspec.field(default_factory=dict)
     """The last announcement heard from each neighbour."""
+    owner: str = ""
+    """Who wants it to end and waits for that."""
 
 
 class Instance(Machine):
@@ -107,6 +111,12 @@ class Instance(Machine):
         downs: dict[str, str] = self.rows[self.name].downs
         return downs
 
+    @property
+    def born(self) -> int:
+        """How many instances it has made."""
+        born: int = self.rows[self.name].born
+        return born
+
     def late(self, key: str, row: Running, input: Any) -> list[Effect] | None:
         """A message that does not fit is refused, and changes nothing."""
         if not isinstance(input, Received):
@@ -127,6 +137,9 @@ class Instance(Machine):
             case Heard():
                 expected = sender in row.awaits and message.number == row.number
                 return "" if expected else "nothing is awaited of it"
+            case Retire():
+                fits = row.state == ACTIVE and self.name.startswith(f"{sender}.")
+                return "" if fits else "only who made it ends it, while it is active"
             case StartInstance():
                 if row.state != WAITING or not self.name.startswith(f"{sender}."):
                     return "it was started before" if row.state != WAITING else "only who made it starts it"
@@ -166,6 +179,11 @@ class Instance(Machine):
             return []
         row.state = LEAVING
         return self.announce(row, Leaving(row.number + 1, self.place.operator), sorted(row.ups))
+
+    def on_retire(self, key: str, row: Running, input: Received) -> list[Effect]:
+        """Ends as who made it wants."""
+        row.owner = input.sender
+        return self.on_shrink(key, row, Shrink())
 
     def announce(self, row: Running, said: NewInstances | Leaving, peers: list[str]) -> list[Effect]:
         """Says something to neighbours, and waits until all have heard it."""
@@ -231,6 +249,8 @@ class Instance(Machine):
     def on_drained(self, key: str, row: Running, input: Drained) -> list[Effect]:
         """Says bye to everyone downstream, and ends (Algorithm 10)."""
         byes: list[Effect] = [Send(peer, Bye(self.place.operator)) for peer in sorted(row.downs)]
+        if row.owner:
+            byes.append(Send(row.owner, Retired()))
         row.state, row.ups, row.downs, row.heard = ENDED, {}, {}, {}
         return [*byes, Ended()]
 
@@ -242,6 +262,7 @@ class Instance(Machine):
 Instance.STEPS = {
     (ACTIVE, Grow): Step(Instance.on_grow, (GROWING, ACTIVE)),
     (ACTIVE, Shrink): Step(Instance.on_shrink, (ACTIVE, LEAVING, DRAINING)),
+    (ACTIVE, Retire): Step(Instance.on_retire, (LEAVING, DRAINING)),
     **{(s, wish): Step(Instance.ignore, (s,)) for s in STATES if s != ACTIVE for wish in (Grow, Shrink)},
     **{(state, NewInstances): Step(Instance.on_new, (state,)) for state in STATES},
     **{(state, Leaving): Step(Instance.on_leaving, (state,)) for state in STATES},

@@ -88,4 +88,12 @@ class Bye(Message, frozen=True):
     operator: Name
 
 
-MESSAGES = NewInstances | Leaving | Heard | StartInstance | Bye
+class Retire(Message, frozen=True):
+    """Who made an instance wants it to end."""
+
+
+class Retired(Message, frozen=True):
+    """An instance that was to end has ended."""
+
+
+MESSAGES = NewInstances | Leaving | Heard | StartInstance | Bye | Retire | Retired

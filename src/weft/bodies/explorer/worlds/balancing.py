@@ -7,7 +7,7 @@ from typing import Any
 from weft.bodies.explorer.world import World
 from weft.bodies.explorer.worlds import balancing_published
 from weft.bodies.explorer.worlds import balancing_trees as trees
-from weft.bodies.explorer.worlds.balancing_claims import INVARIANTS, quiet
+from weft.bodies.explorer.worlds.balancing_claims import claims, mark, quiet
 from weft.bodies.explorer.worlds.balancing_ground import Case, Land, land
 from weft.protocol import Machine
 from weft.protocol.balancing import Balancer
@@ -25,10 +25,11 @@ def world(name: str, case: Case, balancer: type[Balancer] = Balancer, **faults: 
         lambda: {site: reborn(site, None) for site in case.parent},
         land(case),
         (),
-        INVARIANTS,
+        claims(case),
         quiet,
         reborn,
         tuple(case.parent),
+        mark=mark,
         **faults,
     )
 

@@ -160,7 +160,9 @@ class Land(msgspec.Struct, frozen=True):
         for one in self.stopping:
             site, peer, serial, operators = one
             at = self.stopping.index(one)
-            rest = (*self.stopping[:at], *self.stopping[at + 1 :])
+            # What was asked to stop twice stops once, and says so twice.
+            others = (*self.stopping[:at], *self.stopping[at + 1 :])
+            rest = tuple(sorted((*other[:3], ()) if other == one else other for other in others))
             runs = tuple(run for run in self.runs if run not in [(operator, site) for operator in operators])
             yield Choice(site, Stopped(peer, serial), self.but(stopping=rest, runs=runs))
         for site in self.down:

@@ -11,13 +11,25 @@ import msgspec
 from weft.bodies.explorer.world import Choice, View, World
 from weft.protocol import Effect, Input
 from weft.protocol.exclusion import Refuse
-from weft.protocol.scaling import Create, Drain, Drained, Ended, Grow, Instance, InstanceAsPublished, Place, Shrink
+from weft.protocol.scaling import (
+    CoreInstance,
+    Create,
+    Drain,
+    Drained,
+    Ended,
+    Grow,
+    Instance,
+    InstanceAsPublished,
+    Place,
+    Shrink,
+)
 from weft.protocol.scaling.instance import ACTIVE, ENDED, SENDS, TAKES, WAITING
 
 WISHES: dict[str, Input] = {"g": Grow(1), "2": Grow(2), "s": Shrink()}
 
 LOST = "no record is sent to one that takes no more"
 EARLY = "no record reaches one that is not active yet"
+APART = "no neighbouring operators scale at the same time"
 KNOWN = "when nothing is under way, every operator has instances, which know their neighbours and nobody else"
 REFUSED = "no message is refused"
 
@@ -165,6 +177,43 @@ def pairs(graph: Graph, sizes: dict[str, int], wishes: tuple[str, ...], instance
     return found
 
 
+def core_world(
+    graph: Graph, cores: dict[str, int], wishes: dict[str, str], label: str, core: Any = CoreInstance
+) -> World:
+    """As `world`, but all first instances are cores, which take the exclusion before they scale."""
+    plain = world(graph, cores, wishes, label)
+    first = {f"{operator}{at}": operator for operator, size in cores.items() for at in range(1, size + 1)}
+    ranks = {operator: at for at, operator in enumerate(graph)}
+
+    def machines() -> dict[str, Any]:
+        made: dict[str, Any] = plain.machines()
+        for name in first:
+            one = made[name]
+            made[name] = core(name, one.place, one.ups, one.downs, {**one.ups, **one.downs}, ranks)
+        return made
+
+    def apart(one: str, other: str) -> Any:
+        return lambda view: not (view.machine(one).scales and view.machine(other).scales)
+
+    def quiet(view: View) -> bool:
+        return plain.quiet(view) and not any(view.machine(name).wish for name in first)
+
+    neighbours = [(one, other) for one in first for other in first if other[0] in graph[one[0]]]
+    claims = {f"{APART}: {one}, {other}": apart(one, other) for one, other in neighbours}
+    return plain._replace(machines=machines, invariants={**plain.invariants, **claims}, quiet=quiet)
+
+
+def cores(core: Any = CoreInstance) -> tuple[World, ...]:
+    """Cores of neighbouring operators that grow and shrink."""
+    ones = dict.fromkeys("abc", 1)
+    return (
+        core_world(CHAIN2, {"a": 1, "b": 1}, {"a1": "gs", "b1": "gs"}, "cores a1, b1 grow then shrink", core),
+        core_world(CHAIN2, {"a": 2, "b": 1}, {"a1": "g", "a2": "g", "b1": "g"}, "cores a1, a2, b1 grow", core),
+        core_world(CHAIN2, {"a": 1, "b": 1}, {"a1": "2s", "b1": "gg"}, "cores a1 by two then shrinks, b1 twice", core),
+        core_world(CHAIN3, ones, {"a1": "g", "b1": "g", "c1": "g"}, "cores of a chain of three grow", core),
+    )
+
+
 def _told(wishes: str) -> str:
     return " then ".join({"g": "grows", "2": "grows by two", "s": "shrinks"}[one] for one in wishes)
 
@@ -215,6 +264,7 @@ def worlds(as_published: bool = False, long: bool = False, instance: Any = None)
         *pairs(CHAIN3, three, ("g", "s"), made),
         *at_once(CHAIN3, {"a": 1, "b": 2, "c": 1}, ("g", "s"), made),
         *pairs(FORK_JOIN, diamond, ("g", "s"), made),
+        *cores(),
         *(at_once(CHAIN3, three, ("g", "s"), made) if long else ()),
         *(pairs(FORK_JOIN, diamond, ("gg", "gs"), made) if long else ()),
         *(at_once(FORK_JOIN, diamond, ("g", "s"), made) if long else ()),
