@@ -231,7 +231,8 @@ AGREED = "both sides speak of the same operators"
 
 def claims(case: Case) -> dict[str, Claim]:
     """All claims of a case; those about one site, for each site."""
-    pairs = [(site, peer) for site, up in case.parent.items() for peer in (*case.children[site], *((up,) if up else ()))]
+    ups = [(site, up) for site, up in case.parent.items() if up]
+    pairs = [*ups, *((up, site) for site, up in ups)]
     return {
         "no operator runs at two sites": one_runs,
         **{claim: partial(holds, case) for claim, holds in OF_ALL.items()},
