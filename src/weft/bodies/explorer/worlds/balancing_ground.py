@@ -123,7 +123,8 @@ class Land(msgspec.Struct, frozen=True):
                 return self.written(site, effect)
             case Stop(peer, serial, operators):
                 stopping = tuple(sorted((*self.stopping, (site, peer, serial, operators))))
-                return self.but(stopping=stopping, fault=self.gives(site, stopping))
+                again = (site, peer, serial, operators) in self.stopping
+                return self.but(stopping=stopping, fault=self.fault if again else self.gives(site, stopping))
             case Start(operators):
                 return self.but(runs=tuple(sorted({*self.runs, *((operator, site) for operator in operators)})))
             case Refuse():
