@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 
-from weft.protocol import Effect, IllegalStep, Input, Message, Received, Send, decode, encode
+from weft.protocol import Effect, IllegalStep, Input, Received, Send, decode, encode
 from weft.protocol.diagram import mermaid
-from weft.protocol.exclusion import AskFork, Enter, Entered, Exit, GiveFork, Member, Refuse
+from weft.protocol.exclusion import AskFork, Enter, Entered, Exit, GiveFork, Member
 from weft.protocol.messages import BadMessage
 
 
@@ -77,41 +75,6 @@ def test_a_lent_fork_is_given_back_only_when_called() -> None:
     assert told(member, give("a1", 1, stamp=1)) == []
     assert member.rows["b1"].forks["a1"].patient
     assert told(member, ask("a1", 1, 1)) == [Send("a1", GiveFork(2, 1))]
-
-
-@pytest.mark.parametrize(
-    ("before", "message", "sender", "why"),
-    [
-        ((), AskFork(1, 0), "a2", "no competitor"),
-        ((), AskFork(1, 4), "b1", "changed hands only 0 times"),
-        ((ask("b1", 1),), AskFork(1, 1), "b1", "the fork is where it is asked for"),
-        ((Enter(), ask("b1", 1)), AskFork(1, 0), "b1", "request 1 waits already"),
-        ((Enter(), ask("b1", 1)), AskFork(2, 0), "b1", "request 1 waits already"),
-        ((), GiveFork(1, 0), "b1", "here already"),
-        ((ask("b1", 1),), GiveFork(2, 0), "b1", "not asked for"),
-        ((ask("b1", 1), Enter()), GiveFork(1, 0), "b1", "changed hands 1 times"),
-        ((ask("b1", 1), Enter()), GiveFork(9, 0), "b1", "changed hands 1 times"),
-        ((ask("b1", 1), Enter(), give("b1", 2)), GiveFork(2, 0), "b1", "here already"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_and_changes_nothing(
-    before: Iterable[Input], message: Message, sender: str, why: str
-) -> None:
-    member = a1()
-    told(member, *before)
-    snapshot = member.snapshot()
-    (refused,) = told(member, Received(sender, message))
-    assert isinstance(refused, Refuse)
-    assert why in refused.why
-    assert member.snapshot() == snapshot
-
-
-def test_a_call_that_the_fork_has_passed_on_its_way_says_nothing_new() -> None:
-    member = a1()
-    told(member, ask("b1", 1))
-    snapshot = member.snapshot()
-    assert told(member, ask("b1", 1)) == []
-    assert member.snapshot() == snapshot
 
 
 def test_every_message_twice_brings_nobody_inside_who_should_not_be() -> None:

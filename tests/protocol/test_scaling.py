@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from random import Random
 
 import pytest
 
-from weft.protocol import Effect, Input, Message, Received, Send, decode, encode
-from weft.protocol.exclusion import Refuse
+from weft.protocol import Effect, Input, Received, Send, decode, encode
 from weft.protocol.scaling import (
     Activated,
     Bye,
@@ -82,52 +80,6 @@ def test_one_that_waits_joins_what_it_heard_with_what_it_is_started_with() -> No
     start = StartInstance((("u", "up"), ("v", "up")), (("d", "down"), ("e", "down")))
     assert told(child, Received("x", start)) == [Activated()]
     assert (child.ups, child.downs) == ({"u": "up", "u.1": "up"}, {"e": "down"})
-
-
-@pytest.mark.parametrize(
-    ("before", "message", "sender", "why"),
-    [
-        ((), NewInstances(1, "o", ("y",)), "u", "nothing to announce"),
-        ((), NewInstances(1, "up", ("u.1",)), "stranger", "no neighbour"),
-        ((), NewInstances(1, "down", ("u.1",)), "u", "no neighbour"),
-        ((), NewInstances(1, "up", ("x",)), "u", "not all of these are new"),
-        ((Received("u", NewInstances(1, "up", ("u.1",))),), NewInstances(1, "up", ("u.1",)), "u", "heard before"),
-        ((), Leaving(1, "up"), "u", "nothing to announce"),
-        ((Received("d", Leaving(1, "down")),), Leaving(1, "down"), "d", "heard before"),
-        ((), Leaving(1, "down"), "u", "no neighbour"),
-        ((), Heard(1), "u", "nothing is awaited"),
-        ((Grow(1), heard("u")), Heard(1), "u", "nothing is awaited"),
-        ((Grow(1),), Heard(2), "u", "nothing is awaited"),
-        ((), StartInstance((), ()), "x", "started before"),
-        ((), Bye("down"), "d", "not upstream"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_and_changes_nothing(
-    before: Iterable[Input], message: Message, sender: str, why: str
-) -> None:
-    x = middle()
-    told(x, *before)
-    snapshot = x.snapshot()
-    (refused,) = told(x, Received(sender, message))
-    assert isinstance(refused, Refuse)
-    assert why in refused.why
-    assert x.snapshot() == snapshot
-
-
-@pytest.mark.parametrize(
-    ("sender", "start", "why"),
-    [
-        ("stranger", StartInstance((), ()), "only who made it"),
-        ("x", StartInstance((("d", "down"),), ()), "neighbours"),
-        ("x", StartInstance((), (("u", "up"),)), "neighbours"),
-    ],
-)
-def test_one_that_waits_is_started_only_by_who_made_it(sender: str, start: StartInstance, why: str) -> None:
-    child = Instance("x.1", MIDDLE)
-    (refused,) = told(child, Received(sender, start))
-    assert isinstance(refused, Refuse)
-    assert why in refused.why
-    assert child.state == "waiting"
 
 
 def test_scaling_messages_travel_as_json() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from weft.lab.frame import Curve, Outcome, Progress, Row
-from weft.lab.rooms import visit
+from weft.lab.rooms import Storm, visit
 from weft.lab.virtual import LINKS
 
 SEEDS = tuple(range(1, 16))
@@ -20,6 +20,9 @@ PUBLISHED = {
 }
 ABOVE_MAX = 1.06
 ALGORITHMS = ("forks", "2-FGME", "RA1", "RA2")
+SENT_MAX = 3.0
+LONG = {"24 nodes, 100 ms": (12, "exponential 100 ms"), "16 nodes, 300 ms": (8, "exponential 300 ms")}
+LONG_ENTRIES, LONG_STAY_MS, STORM = 5, 10.0, 20_000
 CHAIN = {"a": "b", "b": "ac", "c": "bd", "d": "c"}
 
 
@@ -27,6 +30,20 @@ def mean_messages(algorithm: str, sizes: tuple[int, ...], entries: int, link: st
     """The mean over all seeds."""
     runs = (visit(algorithm, sizes, entries, STAY_MS, STAY_MS, link, seed, **more) for seed in SEEDS)  # type: ignore[arg-type]
     return fmean(run.messages for run in runs)
+
+
+def under_long_delays(algorithm: str, half: int, link: str, seeds: tuple[int, ...]) -> float:
+    """The most messages per request and competitor in any run; a storm is broken off."""
+    worst = 0.0
+    for seed in seeds:
+        try:
+            run = visit(
+                algorithm, (half, half), LONG_ENTRIES, LONG_STAY_MS, LONG_STAY_MS, link, seed, messages_max=STORM
+            )
+        except Storm as storm:
+            return storm.messages / (2 * half * half * LONG_ENTRIES)
+        worst = max(worst, run.messages / (2 * half * half * LONG_ENTRIES))
+    return worst
 
 
 def measure(progress: Progress) -> Outcome:
@@ -52,6 +69,18 @@ def measure(progress: Progress) -> Outcome:
         for name in ("forks", "RA2")
     }
     claims["four groups in a chain: fewer messages than RA2 over all"] = chain["forks"] < chain["RA2"]
+    delays: dict[str, float] = {}
+    for setting, (half, link) in LONG.items():
+        progress(f"long delays, {setting}")
+        delays[f"forks, most per request and competitor, {setting}"] = most = under_long_delays(
+            "forks", half, link, SEEDS
+        )
+        delays[f"2-FGME, most per request and competitor, {setting}, at least"] = under_long_delays(
+            "2-FGME", half, link, SEEDS[:3]
+        )
+        claims[f"forks: at most {SENT_MAX:g} messages per request and competitor under long delays ({setting})"] = (
+            most <= SENT_MAX
+        )
     sizes = (3, 4, 6, 8, 10, 12)
     growth = {
         name: [mean_messages(name, (half, half), 10, first) for half in sizes] for name in ALGORITHMS
@@ -61,7 +90,7 @@ def measure(progress: Progress) -> Outcome:
         for link, settings in found.items() for setting, means in settings.items() for name, value in means.items()
     }  # fmt: skip
     return Outcome(
-        measured={**flat, "forks, four groups in a chain": chain["forks"], "RA2, four groups": chain["RA2"]},
+        measured={**flat, "forks, four groups in a chain": chain["forks"], "RA2, four groups": chain["RA2"], **delays},
         claims=claims,
         curves=tuple(
             Curve(name, tuple(2.0 * half for half in sizes), tuple(values)) for name, values in growth.items()
@@ -80,6 +109,7 @@ ROW = Row(
     choices=(
         "link delays are not published: two models, uniform 1-3 ms and exponential with mean 10 ms",
         "first requests are drawn evenly from one pause",
+        "long delays: five entries, P = inCS = 10 ms; a run of 2-FGME is broken off at 20,000 messages",
         "2-FGME is the corrected form; forks is the form in use (see decision 010)",
         "four groups in a chain exclude those side by side only; RA2 knows no such graph, so it excludes all",
     ),

@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.lab.virtual import LINKS, Virtual, seeded
+from weft.lab.virtual import LINKS, LONG_LINKS, Virtual, seeded
 from weft.protocol import Effect
 from weft.protocol.exclusion import Enter, Entered, Exit, Member, Ra1, Ra2, Refuse, TwoGroups
 
 ALGORITHMS: dict[str, Any] = {"forks": Member, "2-FGME": TwoGroups, "RA1": Ra1, "RA2": Ra2}
 ASK_EVERYONE = ("RA1", "RA2")
+
+
+class Storm(Exception):
+    """More messages than a run may take."""
+
+    def __init__(self, messages: int) -> None:
+        super().__init__(f"{messages} messages")
+        self.messages = messages
 
 
 @dataclass(slots=True)
@@ -53,7 +61,7 @@ def visit(
 
     rng = seeded(algorithm, sizes, entries, pause_ms, inside_ms, link, seed)
     machines = {name: ALGORITHMS[algorithm](name, group, others(name)) for name, group in groups.items()}
-    body = Virtual(machines, LINKS[link], rng)
+    body = Virtual(machines, (LINKS | LONG_LINKS)[link], rng)
     found = Visit(waits_ms={name: [] for name in groups}, inside_max=dict.fromkeys(letters, 0))
     asked: dict[str, float] = {}
     inside: set[str] = set()
@@ -90,7 +98,8 @@ def visit(
         tell(site, input)
         if isinstance(input, Enter | Exit):
             note(groups[site])
-        assert body.sent <= messages_max, f"{body.sent} messages: a storm"
+        if body.sent > messages_max:
+            raise Storm(body.sent)
 
     body.tell = told  # type: ignore[method-assign]
     body.perform = perform

@@ -17,6 +17,12 @@ LINKS: dict[str, Delay] = {
 }
 
 
+LONG_LINKS: dict[str, Delay] = {
+    "exponential 100 ms": lambda rng: rng.expovariate(0.01),
+    "exponential 300 ms": lambda rng: rng.expovariate(1 / 300),
+}
+
+
 class Virtual:
     """Carries machines through virtual milliseconds; messages between two arrive in the order sent."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ from weft.protocol.exclusion import (
     TwoGroups,
     TwoGroupsAsPublished,
 )
+from weft.protocol.exclusion.member import ASKING, LENT
 
 OUT, WAITS, IN = "out", "waits", "in"
 TOGETHER = "groups in conflict are never inside together"
@@ -29,6 +30,8 @@ REFUSED = "no message is refused"
 
 FORKS_SENT_MAX = 3
 """Messages for each request and competitor, on average over any run. The rules alone give 6 (see decision 010)."""
+
+RULES = "an open door makes nobody wait, giving way opens it, whoever makes others wait calls back what it lent"
 
 Conflicts = frozenset[tuple[str, str]]
 
@@ -78,6 +81,31 @@ class Room(msgspec.Struct, frozen=True):
 def names(sizes: Iterable[int]) -> dict[str, str]:
     """Members with their groups: a1, a2 of a, b1 of b."""
     return {f"{group}{at}": group for group, size in zip("abcdef", sizes, strict=False) for at in range(1, size + 1)}
+
+
+def standings(machine: Any) -> list[Any]:
+    """How a member stands, or each of a core's."""
+    members = machine.members.values() if hasattr(machine, "members") else (machine,)
+    return [member.rows[member.name] for member in members]
+
+
+def rules(names: Iterable[str]) -> dict[str, Any]:
+    """What the rules of `member` say of each member that asks, seen from outside."""
+
+    def hold(row: Any) -> bool:
+        away = [fork.away for fork in row.forks.values() if fork.away]
+        waits = _kept_waiting(row)
+        here = any(fork.held and fork.away for fork in row.forks.values())
+        return not (waits and (row.door == "open" or LENT in away)) and not (away and row.door == "shut") and not here
+
+    def of(name: str) -> Any:
+        return lambda view: all(hold(row) for row in standings(view.machine(name)) if row.state == ASKING)
+
+    return {f"{RULES}: {name}": of(name) for name in names}
+
+
+def _kept_waiting(row: Any) -> bool:
+    return any(fork.held and fork.wants and not fork.patient for fork in row.forks.values())
 
 
 def quiet(view: View) -> bool:
@@ -134,7 +162,7 @@ def world(
         lambda: {name: member(name, group, competitors(name, group)) for name, group in groups.items()},
         Room(tuple((name, OUT, count) for name, count in zip(groups, counts, strict=True))),
         (),
-        invariants(groups, conflicts, refusals=bool(more.get("double"))),
+        invariants(groups, conflicts, refusals=bool(more.get("double"))) | (rules(groups) if sent_each else {}),
         quiet,
         states_max=200_000_000,
         ends=True,
@@ -170,6 +198,14 @@ def brisk(member: Any = Member) -> tuple[World, ...]:
         *(world(sizes, count, chain, member) for sizes, count, chain in small),
         *(world(sizes, count, member=member, double=1) for sizes, count in twice),
     )
+
+
+def telling(member: Any = Member) -> tuple[World, ...]:
+    """Worlds in which doors are opened, forks lent and called back; with `brisk` they see nearly every fault."""
+    some: tuple[tuple[tuple[int, ...], Any], ...] = (
+        ((2, 2), (1, 1, 2, 2)), ((2, 2), (2, 2, 1, 1)), ((2, 1, 1), 1), ((2, 2), 2),
+    )  # fmt: skip
+    return tuple(world(sizes, counts, member=member, alike=True) for sizes, counts in some)
 
 
 def in_turn(core: Any = Core) -> tuple[World, ...]:

@@ -1,0 +1,116 @@
+"""Messages fed to a member or an instance by hand, out of order, twice or wrong: refused, and nothing changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.protocol import Input, Message, Received, Send
+from weft.protocol.exclusion import AskFork, Enter, Exit, GiveFork, Refuse
+from weft.protocol.messages import StartFragment
+from weft.protocol.scaling import (
+    Bye,
+    Drained,
+    Ended,
+    Grow,
+    Heard,
+    Leaving,
+    NewInstances,
+    Place,
+    Retire,
+    Shrink,
+    StartInstance,
+)
+
+Case = tuple[tuple[Input, ...], Message, str, str]
+"""What comes before, the message, who sends it, and why it is refused."""
+
+
+def ask(sender: str, stamp: int, handovers: int = 0) -> Received:
+    return Received(sender, AskFork(stamp, handovers))
+
+
+def give(sender: str, handovers: int, stamp: int = 0) -> Received:
+    return Received(sender, GiveFork(handovers, stamp))
+
+
+_LENT = (Enter(), Exit(), ask("b1", 1), ask("b2", 1), Enter(), give("b1", 2, 1))
+MEMBER: tuple[Case, ...] = (
+    ((), AskFork(1, 0), "a2", "no competitor"),
+    ((), AskFork(1, 4), "b1", "changed hands only 0 times"),
+    ((ask("b1", 1),), AskFork(1, 1), "b1", "the fork is where it is asked for"),
+    ((Enter(), ask("b1", 1)), AskFork(1, 0), "b1", "request 1 waits already"),
+    ((Enter(), ask("b1", 1)), AskFork(2, 0), "b1", "request 1 waits already"),
+    (_LENT, AskFork(2, 2), "b1", "request 1 waits already"),
+    ((), GiveFork(1, 0), "b1", "here already"),
+    ((ask("b1", 1),), GiveFork(2, 0), "b1", "not asked for"),
+    ((ask("b1", 1), Enter()), GiveFork(1, 0), "b1", "changed hands 1 times"),
+    ((ask("b1", 1), Enter()), GiveFork(9, 0), "b1", "changed hands 1 times"),
+    ((ask("b1", 1), Enter(), give("b1", 2)), GiveFork(2, 0), "b1", "here already"),
+    ((), StartFragment("f", 1), "b1", "no message between members"),
+)
+
+_ANNOUNCED = Received("u", NewInstances(1, "up", ("u.1",)))
+INSTANCE: tuple[Case, ...] = (
+    ((), NewInstances(1, "o", ("y",)), "u", "nothing to announce"),
+    ((), NewInstances(1, "up", ("u.1",)), "stranger", "no neighbour"),
+    ((), NewInstances(1, "down", ("u.1",)), "u", "no neighbour"),
+    ((), NewInstances(1, "up", ("x",)), "u", "not all of these are new"),
+    ((_ANNOUNCED,), NewInstances(1, "up", ("u.1",)), "u", "heard before"),
+    ((), Leaving(1, "up"), "u", "nothing to announce"),
+    ((Received("d", Leaving(1, "down")),), Leaving(1, "down"), "d", "heard before"),
+    ((), Leaving(1, "down"), "u", "no neighbour"),
+    ((), Heard(1), "u", "nothing is awaited"),
+    ((Grow(1), Received("u", Heard(1))), Heard(1), "u", "nothing is awaited"),
+    ((Grow(1),), Heard(2), "u", "nothing is awaited"),
+    ((), StartInstance((), ()), "x", "started before"),
+    ((), Retire(), "stranger", "only who made it"),
+    ((Grow(1),), Retire(), "parent", "only who made it"),
+    ((), Bye("down"), "d", "not upstream"),
+    ((), StartFragment("f", 1), "u", "no message between instances"),
+)
+CHILD: tuple[Case, ...] = (
+    ((), StartInstance((), ()), "stranger", "only who made it"),
+    ((), StartInstance((("d", "down"),), ()), "x", "neighbours"),
+    ((), StartInstance((), (("u", "up"),)), "x", "neighbours"),
+    ((_ANNOUNCED,), NewInstances(1, "up", ("u.1",)), "u", "heard before"),
+    ((), Retire(), "x", "only who made it"),
+)
+
+
+def refused(machine: Any, case: Case) -> None:
+    """The message is refused with that reason, and the machine is as it was."""
+    before, message, sender, why = case
+    for input in before:
+        machine.handle(input)
+    snapshot = machine.snapshot()
+    (effect,) = machine.handle(Received(sender, message))
+    assert isinstance(effect, Refuse), effect
+    assert (effect.sender, effect.message) == (sender, type(message).__name__)
+    assert why in effect.why, effect.why
+    assert machine.snapshot() == snapshot
+
+
+def member_by_hand(member: Any) -> None:
+    """All of this for a member."""
+    for case in MEMBER:
+        refused(member("a1", "a", {"b1": "b", "b2": "b"}), case)
+    late = member("a1", "a", {"b1": "b"})
+    late.handle(ask("b1", 1))
+    snapshot = late.snapshot()
+    assert late.handle(ask("b1", 1)) == [], "the fork has passed it on its way"
+    assert late.snapshot() == snapshot
+
+
+def instance_by_hand(instance: Any) -> None:
+    """All of this for an instance, active or waiting."""
+    middle = Place("o", ("up",), ("down",))
+    for case in INSTANCE:
+        name = "parent.1" if isinstance(case[1], Retire) else "x"
+        refused(instance(name, middle, {"u": "up"}, {"d": "down"}), case)
+    for case in CHILD:
+        refused(instance("x.1", middle), case)
+    ending = instance("x", middle, {"u": "up"}, {"d": "down"})
+    for input in (Shrink(), Received("u", Heard(1)), Drained()):
+        effects = ending.handle(input)
+    assert effects == [Send("d", Bye("o")), Ended()]
+    assert ending.handle(_ANNOUNCED) == ending.handle(_ANNOUNCED) == [Send("u", Heard(1))], "an ended one answers"
