@@ -46,7 +46,7 @@ def compare(deployment: Deployment, seed: int, seconds: float, warnings: list[st
 def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict[str, Any]:
     from weft.plan import NoPlacement, place
     from weft.plan.potential import potential
-    from weft.plan.projection import latency_total_ms, project
+    from weft.plan.projection import latency_objective, project
 
     chosen = dataclasses.replace(deployment.control.place, policy=policy)
     asked = dataclasses.replace(deployment, control=dataclasses.replace(deployment.control, place=chosen))
@@ -61,7 +61,7 @@ def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict
     row["potential"] = potential(deployment, placement).total
     of_queries = {name: one.latency_ms for name, one in projected.items()}
     row["projected"] = of_queries
-    latency = latency_total_ms(deployment, projected)
+    latency = latency_objective(deployment, placement)
     row["objective"] = row["potential"] if chosen.objective == "potential" else latency
     row["placement"] = placement.as_json()
     if seconds > 0:

@@ -44,10 +44,10 @@ def explain(
 def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
     """The fragments of the run, else those that a run would have, each with the reasons for its place."""
     from weft.cli.plan import fragments, reasons
-    from weft.plan import NoPlacement, place
+    from weft.plan import NoPlacement, counting_hops, place
 
     try:
-        placement = place(deployment)
+        placement = place(counting_hops(deployment))
     except NoPlacement as error:
         fail(f"{found.file}: {error}", WRONG_INPUT)
     why = reasons(placement)

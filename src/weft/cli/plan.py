@@ -44,7 +44,7 @@ def plan(
     \b
     Example:  weft plan examples/meters/deployment.yaml --policy near
     """
-    from weft.plan import NoPlacement, place
+    from weft.plan import NoPlacement, counting_hops, place
 
     report, deployment = read(file)
     deployment, taken = as_measured(file, deployment, state)
@@ -56,6 +56,7 @@ def plan(
 
         side_by_side(deployment, seed, seconds, warnings, json)
         return
+    deployment = counting_hops(deployment)
     try:
         placement = place(deployment, seed=seed)
     except NoPlacement as error:
@@ -84,20 +85,21 @@ def _with_policy(deployment: Deployment, policy: str) -> Deployment:
 def planned_json(deployment: Deployment, placement: Placement) -> dict[str, Any]:
     """All that is known of a placement before it runs."""
     from weft.plan.potential import potential
-    from weft.plan.projection import latency_total_ms, project
+    from weft.plan.projection import latency_objective, project
     from weft.plan.rates import ideal_rates
 
     rates = ideal_rates(deployment)
     projected = project(deployment, placement, rates)
     parts = potential(deployment, placement)
     name = deployment.control.place.objective
-    value = parts.total if name == "potential" else latency_total_ms(deployment, projected)
+    value = parts.total if name == "potential" else latency_objective(deployment, placement, rates)
+    hops = {} if name == "potential" else {"hop_ms": deployment.control.place.hop_ms or 0.0}
     return {
         "placement": {query.name: {} for query in deployment.queries} | placement.as_json(),
         "shared": [],
         "projected": {query: dataclasses.asdict(one) for query, one in projected.items()},
         "potential": dataclasses.asdict(parts),
-        "objective": {"name": name, "value": value},
+        "objective": {"name": name, "value": value, **hops},
         "reasons": reasons(placement),
         "fragments": fragments(deployment, placement),
         "warnings": list(rates.warnings),
@@ -158,7 +160,9 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
     parts, objective = planned["potential"], planned["objective"]
     value = "without bound" if objective["value"] is None else f"{objective['value']:,.2f}"
     say("")
-    say(f"objective {objective['name']}: {value}")
+    hop_ms = objective.get("hop_ms", 0.0)
+    hops = f" ms, of them {hop_ms:g} for each stream between sites" if hop_ms else ""
+    say(f"objective {objective['name']}: {value}{hops}")
     say(
         f"potential: load {parts['load']:.4g}, correlation {parts['correlation']:.4g}, network {parts['network']:.4g} "
         f"ms, total {parts['total']:.4g} (weighted)"

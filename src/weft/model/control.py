@@ -26,6 +26,8 @@ class Place:
     weights: Weights = Weights()
     overload_penalty: float = 20.0
     keep: float = 0.0
+    hop_ms: float | None = None
+    """What handing records from site to site costs beside links; None: what it costs the body that runs them."""
 
 
 @dataclass(frozen=True, slots=True)

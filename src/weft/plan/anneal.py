@@ -17,7 +17,7 @@ CHAINS = 0.15
 
 
 @compiled
-def _accepts(change: float, heat: float, chance: Words) -> bool:
+def accepts(change: float, heat: float, chance: Words) -> bool:
     """Metropolis: always when better, else by chance."""
     if change <= 0.0:
         return True
@@ -27,7 +27,7 @@ def _accepts(change: float, heat: float, chance: Words) -> bool:
 
 
 @compiled
-def _may(i: Ints, b: Bits, op: int, site: int) -> bool:
+def may_stand(i: Ints, b: Bits, op: int, site: int) -> bool:
     """Whether pins and what stands still leave a site to an operator."""
     return not i[c.CHOOSES] or b[op * i[c.SITES] + site] != 0
 
@@ -53,11 +53,11 @@ def _move(i: Ints, f: Floats, b: Bits, movable: Ints, heat: float, chance: Words
     if new == old or not fits(i, b, op, new):
         return 0.0
     if plain(i, op, old, new):
-        if not _accepts(trial(i, f, op, new), heat, chance):
+        if not accepts(trial(i, f, op, new), heat, chance):
             return 0.0
         return shift(i, f, op, new)
     change = shift(i, f, op, new)
-    if not _accepts(change, heat, chance):
+    if not accepts(change, heat, chance):
         shift(i, f, op, old)
         return 0.0
     return change
@@ -67,11 +67,11 @@ def _move(i: Ints, f: Floats, b: Bits, movable: Ints, heat: float, chance: Words
 def _swap(i: Ints, f: Floats, b: Bits, movable: Ints, heat: float, chance: Words) -> float:
     one, two = movable[below(chance, len(movable))], movable[below(chance, len(movable))]
     here, there = i[i[c.HOME] + one], i[i[c.HOME] + two]
-    if here == there or not _may(i, b, one, there) or not _may(i, b, two, here):
+    if here == there or not may_stand(i, b, one, there) or not may_stand(i, b, two, here):
         return 0.0
     change = shift(i, f, one, there) + shift(i, f, two, here)
     good = i[c.FREE] or (fits(i, b, one, there) and fits(i, b, two, here))
-    if good and _accepts(change, heat, chance):
+    if good and accepts(change, heat, chance):
         return change
     shift(i, f, one, here)
     shift(i, f, two, there)
@@ -79,7 +79,7 @@ def _swap(i: Ints, f: Floats, b: Bits, movable: Ints, heat: float, chance: Words
 
 
 @compiled
-def _grow(i: Ints, can_move: Ints, chain: Ints, chance: Words) -> int:
+def grow(i: Ints, can_move: Ints, chain: Ints, chance: Words) -> int:
     """Operators joined by streams on one site, from the first of a chain on, up to a length drawn by chance."""
     length_max = 2 + below(chance, CHAIN_MAX - 1)
     size, at = 1, 0
@@ -111,12 +111,12 @@ def _chain(
 ) -> float:
     chain[0] = movable[below(chance, len(movable))]
     old = i[i[c.HOME] + chain[0]]
-    size = _grow(i, can_move, chain, chance)
+    size = grow(i, can_move, chain, chance)
     new = target(i, chain[below(chance, size)], chance)
     if new == old:
         return 0.0
     for at in range(size):
-        if not _may(i, b, chain[at], new):
+        if not may_stand(i, b, chain[at], new):
             return 0.0
     change = 0.0
     for at in range(size):
@@ -125,7 +125,7 @@ def _chain(
     if not i[c.FREE]:
         for at in range(size):
             good = good and fits(i, b, chain[at], new)
-    if good and _accepts(change, heat, chance):
+    if good and accepts(change, heat, chance):
         return change
     for at in range(size):
         shift(i, f, chain[size - 1 - at], old)

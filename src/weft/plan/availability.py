@@ -10,6 +10,7 @@ from random import Random
 Where = tuple[str, str]
 EXACT_MAX = 20
 SAMPLES = 20_000
+WAYS_MAX = 50_000
 
 
 def up(replicas: Sequence[Sequence[str]], down: set[str]) -> bool:
@@ -48,12 +49,20 @@ def _exact(replicas: Sequence[Sequence[str]], left: Sequence[str], failing: Mapp
 def availability_when(
     replicas: Sequence[Sequence[str]], sites: Sequence[str], failed: int, rng: Random, samples: int = SAMPLES
 ) -> float:
-    """The share of ways for so many of the sites to fail at once that leave the query up (Fig 4.2); sampled if many."""
+    """The share of ways for so many of the sites to fail at once that leave the query up (Fig 4.2); sampled if many.
+
+    Ways that differ only in sites the query does not use are counted, not looked at.
+    """
     used = sorted({site for one in replicas for site in one})
-    if math.comb(len(sites), failed) <= 200_000:
-        ways = [set(down) for down in combinations(sites, failed)]
-        return sum(up(replicas, down) for down in ways) / len(ways)
+    others = len(sites) - len(used)
+    most = min(failed, len(used))
+    if sum(math.comb(len(used), count) for count in range(most + 1)) <= WAYS_MAX:
+        good = sum(
+            math.comb(others, failed - count) * sum(up(replicas, set(down)) for down in combinations(used, count))
+            for count in range(max(0, failed - others), most + 1)
+        )
+        return good / math.comb(len(sites), failed)
     total = 0
     for _ in range(samples):
-        total += up(replicas, set(rng.sample(list(sites), failed)) & set(used))
+        total += up(replicas, set(rng.sample(list(sites), failed)))
     return total / samples

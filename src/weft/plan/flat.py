@@ -168,7 +168,7 @@ class _Builder:
             room_ms=np.array([1000.0 * max(site.capacity, NOTHING) * site.quota for site in sites]),
             speed=np.array([max(site.capacity, NOTHING) for site in sites]),
             quota=np.array([site.quota for site in sites]),
-            delay_ms=np.where(self.ways.allowed, self.ways.delay_ms, EXCESS_MS),
+            delay_ms=self._delays(),
             allowed=self.ways.allowed,
             free=bool(self.ways.allowed.all()),
             limited=limited,
@@ -214,6 +214,12 @@ class _Builder:
         if running is None or price == 0.0:
             return found
         return Problem(self.deployment, flat._replace(running=found.homes(running)), *_names(found))
+
+    def _delays(self) -> Floats:
+        """Delays between sites; what latency counts includes handing over."""
+        delays = np.where(self.ways.allowed, self.ways.delay_ms, EXCESS_MS)
+        hop_ms = (self.deployment.control.place.hop_ms or 0.0) if self.objective == "latency" else 0.0
+        return delays + hop_ms * ~np.eye(len(self.sites), dtype=bool)
 
     def _query(self, query: Query) -> None:
         """The nodes and streams of one query; a plain chain to one sink adds up, everything else is tangled."""

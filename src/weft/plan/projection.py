@@ -26,11 +26,13 @@ class Projection:
     reason: str
 
 
-def project(deployment: Deployment, placement: Placement, rates: Rates | None = None) -> dict[str, Projection]:
-    """The projection of every query of a whole placement."""
+def project(
+    deployment: Deployment, placement: Placement, rates: Rates | None = None, *, hop_ms: float = 0.0
+) -> dict[str, Projection]:
+    """The projection of every query of a whole placement; each stream between sites takes `hop_ms` more."""
     busy = utilisation(deployment, placement, rates or ideal_rates(deployment))
     paths = Paths(deployment)
-    return {query.name: _of_query(deployment, query, placement, busy, paths) for query in deployment.queries}
+    return {query.name: _of_query(deployment, query, placement, busy, paths, hop_ms) for query in deployment.queries}
 
 
 def utilisation(deployment: Deployment, placement: Placement, rates: Rates) -> dict[str, float]:
@@ -42,7 +44,7 @@ def utilisation(deployment: Deployment, placement: Placement, rates: Rates) -> d
 
 
 def latency_total_ms(deployment: Deployment, projected: Mapping[str, Projection]) -> float | None:
-    """The latency objective: projected latencies by the weights of their queries; None where one has no bound."""
+    """Projected latencies by the weights of their queries; None where one has no bound."""
     total = 0.0
     for query in deployment.queries:
         latency_ms = projected[query.name].latency_ms
@@ -52,11 +54,17 @@ def latency_total_ms(deployment: Deployment, projected: Mapping[str, Projection]
     return total
 
 
+def latency_objective(deployment: Deployment, placement: Placement, rates: Rates | None = None) -> float | None:
+    """What planners with the latency objective minimise: projected latencies with what the deployment says of hops."""
+    hop_ms = deployment.control.place.hop_ms or 0.0
+    return latency_total_ms(deployment, project(deployment, placement, rates, hop_ms=hop_ms))
+
+
 def _of_query(
-    deployment: Deployment, query: Query, placement: Placement, busy: Mapping[str, float], paths: Paths
+    deployment: Deployment, query: Query, placement: Placement, busy: Mapping[str, float], paths: Paths, hop_ms: float
 ) -> Projection:
     homes = {operator.name: placement.home(query.name, operator.name) for operator in query.operators}
-    slowest, way = _slowest(deployment, query, homes, busy, paths)
+    slowest, way = _slowest(deployment, query, homes, busy, paths, hop_ms)
     latency_ms = slowest if math.isfinite(slowest) else None
     sites = _sites(deployment, query, homes)
     availability = math.prod(1.0 - deployment.site(name).failure_probability for name in sites)
@@ -70,7 +78,7 @@ def _of_query(
 
 
 def _slowest(
-    deployment: Deployment, query: Query, homes: dict[str, str], busy: Mapping[str, float], paths: Paths
+    deployment: Deployment, query: Query, homes: dict[str, str], busy: Mapping[str, float], paths: Paths, hop_ms: float
 ) -> tuple[float, tuple[str, ...]]:
     """The latency of the slowest way to a sink, infinite over a full site, and the sites where its operators run."""
     done: dict[str, tuple[float, tuple[str, ...]]] = {source.name: (0.0, ()) for source in deployment.sources}
@@ -79,7 +87,7 @@ def _slowest(
         start = homes.get(name) or deployment.source(name).site
         path = paths.between(start, site)
         assert path is not None, f"a placement without a way from {start} to {site}"
-        return done[name][0] + path.delay_ms, done[name][1]
+        return done[name][0] + path.delay_ms + hop_ms * (start != site), done[name][1]
 
     for name in topological(query):
         operator, home = query.operator(name), homes[name]

@@ -1,6 +1,7 @@
 """Policy `refine`: the best placement that a search finds, from what runs, what is near and what greedy gives.
 
 Annealing over moves, swaps and chains of moves, each judged by what it changes. Few placements are tried out whole.
+Where latency is asked and sites fill up whatever one does, or sources swing, the search goes on by the fluid.
 With a price per move, or with `keep`, what runs already stays unless leaving pays.
 """
 
@@ -11,7 +12,7 @@ from random import Random
 from weft.model import Deployment, Placement
 from weft.plan.flat import Problem, problem
 from weft.plan.reasons import reasons
-from weft.plan.stop import Stop
+from weft.plan.stop import Stop, first_half
 from weft.plan.tiny import TINY_MAX, all_tried, how_many
 from weft.plan.ways import Ints
 
@@ -29,6 +30,13 @@ def refined(given: Problem, running: Placement | None, rng: Random, stop: Stop) 
     """As `refine`, of arrays."""
     if how_many(given, running) <= TINY_MAX:
         return all_tried(given, running)
+    from weft.plan.relief import relieved, strained
     from weft.plan.search import Search
 
-    return Search(given, running, rng).run(stop)
+    search = Search(given, running, rng)
+    if not any(strained(given, homes) for homes in search.starts):
+        return search.run(stop)
+    best = search.run(first_half(stop))
+    if not strained(given, best):
+        return best
+    return relieved(given, [best, *search.starts], search.movable, search.can_move, search.chance, stop)

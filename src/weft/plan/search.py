@@ -24,7 +24,7 @@ TRACKED_MAX = 2_000
 # Steps that a rule without a known budget is taken to allow.
 STEPS_GUESSED = 1_000_000
 # Beyond this many pairs of operator and site `near`, which is not compiled, takes longer than the search.
-NEAR_MAX = 20_000
+NEAR_MAX = 2_500
 # Beyond this many pairs there is no time to heat up, nor to look at every pair at the end of a round.
 LARGE = 500_000
 
@@ -45,10 +45,11 @@ class Search:
         self.best = np.zeros(len(given.operators), np.int64)
         self.totals = np.array([np.inf, np.inf])
         self.taken = 0
+        self.starts = self._begin()
 
     def run(self, stop: Stop) -> Ints:
         """The best homes found."""
-        for homes in self.starts():
+        for homes in self.starts:
             self._look(fill(self.i, self.f, homes), homes)
         if len(self.movable) == 0 or len(self.flat.speed) == 1 or stop(0):
             return self.best
@@ -58,7 +59,7 @@ class Search:
             self._round(stop, round_ / rounds, (round_ + 1) / rounds, first=round_ == 0, size=size)
         return self.best
 
-    def starts(self) -> list[Ints]:
+    def _begin(self) -> list[Ints]:
         """Where a search may begin: what runs, what is near, and greedy by the potential, all as `keep` has it."""
         found = [self._greedy()]
         if len(self.stays) * len(self.flat.speed) <= NEAR_MAX:

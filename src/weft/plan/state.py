@@ -127,7 +127,7 @@ def carry(i: Ints, f: Floats, start: int, end: int, kbps: float, sign: int) -> f
 
 
 @compiled
-def _goes_there(i: Ints, node: int, end: int, site: int, without: int) -> bool:
+def goes_there(i: Ints, node: int, end: int, site: int, without: int) -> bool:
     """Whether one of a node's readers, up to one of them, stands at a site: then its copy goes there anyway."""
     for at in range(i[i[c.OUT_AT] + node], end):
         reader = i[i[c.OUT_TO] + at]
@@ -144,7 +144,7 @@ def reroute(i: Ints, f: Floats, op: int, old: int, new: int) -> float:
     for at in range(i[i[c.OUT_AT] + op], i[i[c.OUT_AT] + op + 1]):
         reader = i[i[c.OUT_TO] + at]
         there = i[home + reader]
-        if reader >= i[c.CARRIED] or there < 0 or _goes_there(i, op, at, there, -1):
+        if reader >= i[c.CARRIED] or there < 0 or goes_there(i, op, at, there, -1):
             continue
         if old >= 0 and there != old:
             change += carry(i, f, old, there, f[i[c.KBPS] + op], -1)
@@ -156,9 +156,9 @@ def reroute(i: Ints, f: Floats, op: int, old: int, new: int) -> float:
         if node >= i[c.CARRIED] or start < 0:
             continue
         end = i[i[c.OUT_AT] + node + 1]
-        if old >= 0 and old != start and not _goes_there(i, node, end, old, op):
+        if old >= 0 and old != start and not goes_there(i, node, end, old, op):
             change += carry(i, f, start, old, f[i[c.KBPS] + node], -1)
-        if new >= 0 and new != start and not _goes_there(i, node, end, new, op):
+        if new >= 0 and new != start and not goes_there(i, node, end, new, op):
             change += carry(i, f, start, new, f[i[c.KBPS] + node], 1)
     return change
 
@@ -418,7 +418,7 @@ def _streams(i: Ints, f: Floats, node: int) -> float:
         if i[c.PAIRS]:
             total += _pair(i, f, node, start, end)
         carried = node < i[c.CARRIED] and reader < i[c.CARRIED]
-        if start != end and carried and not _goes_there(i, node, at, end, -1):
+        if start != end and carried and not goes_there(i, node, at, end, -1):
             total += carry(i, f, start, end, f[i[c.KBPS] + node], 1)
     if i[c.RUNS] and node < i[c.OPS] and start >= 0:
         before = i[i[c.RUNNING] + node]

@@ -51,3 +51,19 @@ def after_steps(steps: int) -> Stop:
 def after_seconds(seconds: float, clock: Callable[[], float]) -> Stop:
     """Stop when so many seconds have passed on a clock, which is an argument as all time is."""
     return AfterSeconds(seconds, clock)
+
+
+def first_half(stop: Stop) -> Stop:
+    """Stop when half of the seconds have passed; a budget of steps stays whole."""
+    return _Half(stop) if isinstance(stop, AfterSeconds) else stop
+
+
+@dataclass(frozen=True, slots=True)
+class _Half:
+    whole: AfterSeconds
+
+    def __call__(self, taken: int) -> bool:
+        return self.progress(taken) >= 1.0
+
+    def progress(self, taken: int) -> float:
+        return min(1.0, 2.0 * self.whole.progress(taken))

@@ -155,6 +155,7 @@ PLACE = Table(model.Place, "place", (
     )), "how much each potential counts"),
     Key("overload_penalty", _NOT_NEGATIVE, "what a site over its quota costs"),
     Key("keep", _SHARE, "the share of operators, the lightest, that stay where they run"),
+    Key("hop_ms", _NOT_NEGATIVE, "what a stream between sites costs beside its links; absent: 250 live, 0 in the twin"),
 ))
 
 BALANCE = Table(model.Balance, "balance", (

@@ -21,7 +21,7 @@ from weft.bodies.live.steering import Steering
 from weft.bodies.live.summary import status_of, summary_of
 from weft.bodies.live.transport import InProcess
 from weft.model import Deployment, PartitionAt, Placement
-from weft.plan import PLANNERS, NoPlacement, place
+from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.fragments import Fragment, cut
 from weft.plan.ordering import with_ordering
 from weft.plan.paths import Path as Way
@@ -142,7 +142,7 @@ class Run:
                 if why_not:
                     raise CannotRun(f"sink of {query.name}: {where}: {why_not}")
         try:
-            self.placement = place(self.deployment)
+            self.placement = place(counting_hops(self.deployment))
         except NoPlacement as error:
             raise CannotRun(str(error)) from error
 
