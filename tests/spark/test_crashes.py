@@ -59,8 +59,8 @@ def kill_and_resume(folder: Path, seed: int, kills: int, records: int, rate_per_
     return deployment
 
 
-def test_sinks_hold_every_record_once_after_a_kill(spark: Any, tmp_path: Path) -> None:
-    deployment = kill_and_resume(tmp_path, seed=11, kills=1, records=900, rate_per_s=150)
+def test_sinks_hold_every_record_once_after_moves_and_a_kill(spark: Any, tmp_path: Path) -> None:
+    deployment = kill_and_resume(tmp_path, seed=11, kills=1, records=900, rate_per_s=150, moves=4)
     assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,19 +15,22 @@ from weft.plan.fragments import Fragment
 from weft.plan.graph import sink_name
 from weft.plan.times import Times
 from weft.spark import sources
-from weft.spark.fragments import FragmentRun
+from weft.spark.checkpoint import last_committed
+from weft.spark.fragments import FragmentRun, updates_a_sink
+from weft.spark.gate import Gate
 from weft.spark.log import fence
 from weft.spark.meaning import merged_time
 from weft.spark.outputs import Commit
 from weft.spark.progress import StageTimes
-from weft.spark.recut import Ended, carry_over, goes_on
+from weft.spark.recut import Ended, carry_over, goes_on, goes_on_at
 from weft.spark.sinks import aside_of
-from weft.spark.wiring import Plans, Wiring
+from weft.spark.wiring import Entry, Plans, Wiring
 
 # Every channel that a fragment reads starts a Python process, and Spark waits ten seconds for each: started all at
 # once, those of a wide deployment would not answer in time.
 STARTS_AT_ONCE = 2
 START_S_MAX = 60.0
+IDLE_S_MAX = 20.0
 _starts = threading.BoundedSemaphore(STARTS_AT_ONCE)
 
 
@@ -54,15 +58,62 @@ class SparkEngine:
         self.stages = StageTimes(session)
         self.generations: dict[str, int] = {}
         self._warm: dict[str, tuple[Fragment, Wiring, DataFrame]] = {}
+        self._early: dict[str, _DrainingRun] = {}
 
-    def warm(self, fragment: Fragment, tick: int) -> None:
-        """Plan a fragment before its turn comes, so that its start costs less; BadOperator where it never can."""
-        wiring = Wiring(self.session, self.plans, fragment, tick, merged_time(fragment, self.times))
+    def warm(self, fragment: Fragment, tick: int, ends: Sequence[Fragment] = ()) -> None:
+        """Make a fragment ready before its turn comes; BadOperator where it never can run.
+
+        One without state whose inputs are ours is started behind a gate, at about where those that end have come to.
+        Others are planned: they need the state, or the files seen, that the old ones leave.
+        """
+        generation = self.generations.get(fragment.id, 0)
+        gate = Gate(self.plans.folders.gate(fragment.id, generation))
+        wiring = Wiring(self.session, self.plans, fragment, tick, gate, merged_time(fragment, self.times))
         self._warm[fragment.id] = (fragment, wiring, wiring.trunk())
+        if ends and self._may_start_early(fragment, wiring):
+            self._start_early(fragment, tick, ends)
+
+    def _may_start_early(self, fragment: Fragment, wiring: Wiring) -> bool:
+        """Whether nothing of it depends on how the old fragments end but the positions."""
+        if fragment.stateful is not None or not fragment.operators or updates_a_sink(self.plans, fragment):
+            return False
+        return all(entry.column is None and (entry.is_channel or self._is_timed(entry)) for entry in wiring.entries)
+
+    def _is_timed(self, entry: Entry) -> bool:
+        return self.plans.deployment.source(entry.stream).format in ("rate", "replay")
+
+    def _start_early(self, fragment: Fragment, tick: int, ends: Sequence[Fragment]) -> None:
+        run = _DrainingRun(self, fragment, None, self.generations.get(fragment.id, 0) + 1)
+        run.gate.forget()
+        run.warm = run.wire(tick)
+        entries = tuple(run.warm[0].entries)
+        carry_over(self.plans.folders, fragment, entries, self._as_they_stand(ends), run.checkpoint)
+        if last_committed(run.checkpoint) is None:
+            return  # nothing to go on from yet: an empty checkpoint would begin at the beginning
+        self._early[fragment.id] = run
+        run.launch()
+        run.wait_until_idle()
+
+    def _as_they_stand(self, ends: Sequence[Fragment]) -> tuple[Ended, ...]:
+        return tuple(
+            Ended(old, run.checkpoint, tuple(run.entries), run.meaning.first)
+            for old in ends
+            for run in [self.runs[old.id]]
+        )
 
     def cool(self, fragment: str) -> None:
-        """Forget a plan that was not needed."""
+        """Forget a plan, or end an early start, that was not needed."""
         self._warm.pop(fragment, None)
+        early = self._early.pop(fragment, None)
+        if early is not None:
+            early.stop()
+            early.gate.forget()
+            shutil.rmtree(early.checkpoint, ignore_errors=True)
+
+    def close(self) -> None:
+        """No early start is left behind."""
+        for fragment in list(self._early):
+            self.cool(fragment)
 
     def channel_drained(self, stream: str, fragment: str) -> bool:
         """Whether a fragment has written the results of all that a channel holds."""
@@ -72,10 +123,20 @@ class SparkEngine:
 
     def carry_over(self, ends: Sequence[Fragment], starts: Sequence[Fragment]) -> dict[str, int]:
         """Write the checkpoints of a new cut; the generation of every fragment it starts."""
-        ended = tuple(Ended(old, self.runs[old.id].checkpoint, tuple(self.runs[old.id].entries)) for old in ends)
+        ended = self._as_they_stand(ends)
         generations: dict[str, int] = {}
         for new in starts:
             before = self.generations.get(new.id, 0)
+            early = self._early.get(new.id)
+            if early is not None and early.fragment == new:
+                generations[new.id] = before + 1
+                positions = goes_on_at(self.plans.folders, new, tuple(early.entries), ended)
+                for entry in early.entries:
+                    if entry.is_channel:
+                        log = self.plans.folders.stream(entry.stream)
+                        log.passed(f"{new.id}~{entry.name}", positions[entry.name])
+                early.gate.open(positions)
+                continue
             if goes_on(self.fragments.get(new.id), new):
                 generations[new.id] = before
                 continue
@@ -98,6 +159,9 @@ class SparkEngine:
         for name, run in list(self.runs.items()):
             new = next((fragment for fragment in fragments if fragment.id == name), None)
             warm = self._warm.get(name)
+            early = self._early.get(name)
+            if early is not None and early.fragment == new:
+                continue  # the same ways in
             still = {entry.name for entry in warm[1].entries} if warm is not None and warm[0] == new else None
             for entry in run.entries:
                 if entry.is_channel and (name not in kept or (still is not None and entry.name not in still)):
@@ -126,8 +190,16 @@ class SparkEngine:
         return folders
 
     def prepare(self, fragment: str, epoch: int) -> FragmentRun:
-        """A fragment ready to start; Fenced where a later epoch has taken over."""
-        run = _DrainingRun(self, self.fragments[fragment], epoch)
+        """A fragment ready to start, or one that waits behind its gate; Fenced where a later epoch has taken over."""
+        early = self._early.pop(fragment, None)
+        if early is not None and early.fragment == self.fragments[fragment] and early.is_sound():
+            self._warm.pop(fragment, None)
+            early.adopt(epoch)
+            self.runs[fragment] = early
+            return early
+        if early is not None:
+            early.stop()
+        run = _DrainingRun(self, self.fragments[fragment], epoch, self.generations.get(fragment, 0))
         warm = self._warm.pop(fragment, None)
         if warm is not None and warm[0] == run.fragment:
             run.warm = warm[1:]
@@ -138,17 +210,33 @@ class SparkEngine:
 class _DrainingRun(FragmentRun):
     """A run that, where the whole is to end by itself, finishes its sources when they are read."""
 
-    def __init__(self, engine: SparkEngine, fragment: Fragment, epoch: int) -> None:
-        generation = engine.generations.get(fragment.id, 0)
+    def __init__(self, engine: SparkEngine, fragment: Fragment, epoch: int | None, generation: int) -> None:
         super().__init__(engine.session, engine.plans, engine.times, fragment, epoch, generation, engine.told)
         self.engine = engine
         self.trouble: str | None = None
 
+    def launch(self) -> None:
+        """Start, not too many at once."""
+        with _starts:
+            super().launch()
+            self._wait_for_sources()
+
+    def wait_until_idle(self) -> None:
+        """Wait until a query behind its gate has everything it needs and finds nothing to do."""
+        assert self.query is not None
+        latest = time.monotonic() + IDLE_S_MAX
+        while self.query.isActive and not self.query.status["message"].startswith("Waiting for data"):
+            if time.monotonic() > latest:
+                return
+            time.sleep(0.02)
+
+    def is_sound(self) -> bool:
+        """Whether a query that started early still runs."""
+        return self.query is not None and bool(self.query.isActive)
+
     def start(self) -> None:
         """Start, and where all is to end by itself, watch for the end of the sources."""
-        with _starts:
-            super().start()
-            self._wait_for_sources()
+        super().start()
         if self.engine.until_done and self.fragment.sources:
             threading.Thread(target=self._drain, name=f"drain-{self.fragment.id}", daemon=True).start()
 

@@ -28,6 +28,10 @@ class Folders:
         """Spark's checkpoint of a fragment; each other cut of its operators is a generation."""
         return self.state / "fragments" / fragment / f"checkpoint-{generation}"
 
+    def gate(self, fragment: str, generation: int) -> Path:
+        """Where a generation that started before its turn finds out that it has come."""
+        return self.state / "fragments" / fragment / f"gate-{generation}.json"
+
     def fragment(self, fragment: str) -> Path:
         """A fragment's own room."""
         return self.state / "fragments" / fragment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import threading
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from weft.plan.fragments import Fragment, source_of
+from weft.plan.graph import sink_name
 from weft.plan.times import Times
 from weft.spark import batch as batches
 from weft.spark import operators, sources
@@ -22,17 +24,22 @@ from weft.spark.batch import Arrival, Offsets
 from weft.spark.checkpoint import last_committed, last_planned, wait_for_commit
 from weft.spark.counts import BatchCounts, records_out
 from weft.spark.footers import Written
+from weft.spark.gate import Gate
 from weft.spark.log import write_atomically
 from weft.spark.meaning import Births, Meaning
 from weft.spark.outputs import Commit, Output, Told, open_outputs
 from weft.spark.wiring import Entry, Plans, Wiring, tick
 
 BATCHES_KEPT = 64  # of counts, until somebody has looked
+_births = itertools.count()
 
 
-def query_name(fragment: str, epoch: int) -> str:
-    """What Spark calls a fragment's query under one epoch."""
-    return f"{fragment}#{epoch}"
+def updates_a_sink(plans: Plans, fragment: Fragment) -> bool:
+    """Whether a fragment feeds a sink in update mode."""
+    if fragment.query is None:
+        return False
+    query = plans.deployment.query(fragment.query)
+    return any(sink.mode == "update" and sink_name(query, sink) in fragment.sinks for sink in query.sinks)
 
 
 class Closed(RuntimeError):
@@ -58,7 +65,7 @@ class FragmentRun:
         plans: Plans,
         times: Times,
         fragment: Fragment,
-        epoch: int,
+        epoch: int | None,
         generation: int,
         told: Callable[[Commit], None],
     ) -> None:
@@ -66,12 +73,15 @@ class FragmentRun:
         self.plans = plans
         self.times = times
         self.fragment = fragment
-        self.epoch = epoch
+        self.epoch = epoch or 0
         self.told = told
         self.generation = generation
+        self.born = next(_births)
         self.writer = f"{fragment.id}/{generation}"
         self.checkpoint = plans.folders.checkpoint(fragment.id, generation)
+        self.gate = Gate(plans.folders.gate(fragment.id, generation), waits=epoch is None)
         self.warm: tuple[Wiring, DataFrame] | None = None
+        self.turn_came = threading.Event()
         self.closing = False
         self.clean = False
         self.ended = threading.Event()
@@ -80,25 +90,41 @@ class FragmentRun:
         self._sources_done = False
         self._left_open = False
         self._turn = threading.Lock()
-        self.outputs = open_outputs(plans, fragment, epoch, self.writer)
-        self.meaning = Meaning(plans, times, fragment, self.updates)
+        self.outputs: list[Output] = []
+        self.meaning = Meaning(plans, times, fragment, updates_a_sink(plans, fragment))
+        if epoch is not None:
+            self.adopt(epoch)
         self.entries: list[Entry] = []
         self.has_ticks = False
         self.query: StreamingQuery | None = None
         self._previous: tuple[int, Offsets] | None = None
 
+    def adopt(self, epoch: int) -> None:
+        """Take the outputs over for an epoch, and take in where inputs go on; Fenced where a later one has them."""
+        self.outputs = open_outputs(self.plans, self.fragment, epoch, self.writer)
+        self.epoch = epoch
+        self.meaning.first = self.gate.positions()
+
     @property
-    def updates(self) -> bool:
-        """Whether the fragment feeds a sink in update mode."""
-        return any(output.sink is not None and output.sink.mode == "update" for output in self.outputs)
+    def name(self) -> str:
+        """What Spark calls its query."""
+        return f"{self.fragment.id}#{self.generation}.{self.born}"
 
     def wire(self, tick: int) -> tuple[Wiring, DataFrame]:
         """The streaming plan, ready to start."""
-        wiring = Wiring(self.session, self.plans, self.fragment, tick, self.meaning.merged)
+        wiring = Wiring(self.session, self.plans, self.fragment, tick, self.gate, self.meaning.merged)
         return wiring, wiring.trunk()
 
     def start(self) -> None:
-        """Start the streaming query in its site's pool; returns when Spark has taken it."""
+        """Start the streaming query in its site's pool, unless it runs behind its gate; its turn has come."""
+        if self.query is None:
+            self.launch()
+        for name, first in self.meaning.first.items():
+            self.counts[name] = max(first, self.counts.get(name, 0))
+        self.turn_came.set()
+
+    def launch(self) -> None:
+        """Let Spark have the query; returns when it has taken it."""
         wiring, frame = self.warm or self.wire(self.epoch)
         self.entries, self.has_ticks = wiring.entries, wiring.ticks
         self._take_up()
@@ -106,8 +132,8 @@ class FragmentRun:
             tick(self.plans.folders.ticks(self.fragment.id), f"start-{self.epoch:06d}", end=False)
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", self.fragment.site)
         self.query = (
-            frame.writeStream.queryName(query_name(self.fragment.id, self.epoch))
-            .outputMode("update" if self.updates else "append")
+            frame.writeStream.queryName(self.name)
+            .outputMode("update" if self.meaning.updates else "append")
             .option("checkpointLocation", str(self.checkpoint))
             .foreachBatch(self._write)
             .start()
@@ -238,6 +264,8 @@ class FragmentRun:
 
     def _write(self, frame: DataFrame, batch: int) -> None:
         """Spark's call for every batch: one segment for each output that does not have it yet."""
+        while not self.turn_came.wait(0.05) and not self.closing:
+            continue  # the gate is open, the outputs are not ours yet
         with self._turn:
             if self.closing:
                 raise Closed(f"{self.fragment.id} ends before batch {batch}")

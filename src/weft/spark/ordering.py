@@ -51,6 +51,7 @@ WHOLE = (ByteType, ShortType, IntegerType, LongType)
 IDLE_MS_MIN = 1000
 ROWS_OUT = 16_384
 MEASURED = "measured.json"
+REVISION = "revision"
 
 
 class BadOrder(ValueError):
@@ -67,6 +68,7 @@ def order(
     partitions: int = 1,
     held_max: int = 1_000_000,
     idle_s: float | None = None,
+    speculate: float = 0.0,
     late: str = "late",
 ) -> DataFrame:
     """The records of a stream in order of `time`, with a column `late` that is true where one came too late for that.
@@ -78,14 +80,18 @@ def order(
 
     After `idle_s` seconds without records all that is held leaves, in order. Absent, it follows the hold: a record is
     never kept much longer than if the stream had gone on (at least a second; a minute where `time` is no timestamp).
-    A batch DataFrame is simply sorted, and nothing in it is late.
+    With `speculate` records leave before their hold is over by that part of it (1.0: at once); a record that then
+    comes too late, though within the hold, leaves with a further column `revision` true: whoever used what left ahead
+    of it should look again. A batch DataFrame is simply sorted, and nothing in it is late.
     """
     columns = [by] if isinstance(by, str) else list(by or [])
-    asked = Order(lambda_, late_max, time, held_max)
+    asked = Order(lambda_, late_max, time, held_max, speculate)
     _check(df, asked, columns, partitions, late)
-    result = StructType([*df.schema, StructField(late, BooleanType(), False)])
+    flags = [late, REVISION] if speculate else [late]
+    result = StructType([*df.schema, *(StructField(flag, BooleanType(), False) for flag in flags)])
     if not df.isStreaming:
-        return df.withColumn(late, F.col(f"`{time}`").isNull()).sort(F.col(f"`{time}`").asc_nulls_first())
+        flagged = df.withColumns({late: F.col(f"`{time}`").isNull(), REVISION: F.lit(False)}).select(result.names)
+        return flagged.sort(F.col(f"`{time}`").asc_nulls_first())
     unit = Unit(asked, ticks_per_s(df.schema[time].dataType), None if idle_s is None else round(idle_s * 1000), late)
     part = F.lit(0) if not columns else F.pmod(F.xxhash64(*columns), F.lit(partitions)).cast("int")
     packed = df.withColumn(PART, part).mapInArrow(pack, f"{PART} INT, {BLOB} BINARY")
@@ -104,8 +110,8 @@ def in_place(df: DataFrame, asked: Order, late_folder: str) -> DataFrame:
     if not df.isStreaming:
         return df.sort(asked.time)
     packed = df.withColumn(PART, F.lit(0)).mapInArrow(pack, f"{PART} INT, {BLOB} BINARY")
-    # A timeout by event time wants a column that carries it; this one no watermark ever takes for late.
-    marked = F.timestamp_millis(F.lit(END_MS)).alias(NEVER_LATE, metadata={DELAY_KEY: 0})
+    # A timeout by event time wants a column that carries it; no watermark takes this one for late.
+    marked = F.lit(None).cast("timestamp").alias(NEVER_LATE, metadata={DELAY_KEY: 0})
     packed = packed.select(PART, BLOB, marked)
     return _through(packed, unit, schema, GroupStateTimeout.EventTimeTimeout)
 
@@ -125,6 +131,8 @@ def _check(df: DataFrame, asked: Order, by: list[str], partitions: int, late: st
         raise BadOrder(f"there is a column {late!r} already; give another name as `late`")
     if partitions < 1 or (partitions > 1 and not by):
         raise BadOrder("`partitions` is at least 1, and more than one need `by` to tell what belongs together")
+    if not 0 <= asked.speculate <= 1:
+        raise BadOrder("`speculate` is between 0 and 1")
     if asked.lambda_ < 0 or (asked.late_max is not None and not 0 <= asked.late_max <= 1) or asked.held_max < 1:
         raise BadOrder("`lambda_` is at least 0, `late_max` between 0 and 1, `held_max` at least 1")
     kind = df.schema[asked.time].dataType if asked.time else None
@@ -244,7 +252,8 @@ class Unit:
 
     def _given(self, table: pa.Table, left: Left, places: Any, calls: int) -> pa.Table:
         if self.late is not None:
-            return table.take(pa.array(places)).append_column(self.late, pa.array(left.late))
+            given = table.take(pa.array(places)).append_column(self.late, pa.array(left.late))
+            return given.append_column(REVISION, pa.array(left.revision)) if self.asked.speculate else given
         self._put_aside(table.take(pa.array(places[left.late])), calls)
         return table.take(pa.array(places[~left.late]))
 

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from weft.model import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
 from weft.spark.arrivals import Flow
+from weft.spark.gate import Gatekeeper
 from weft.spark.log import Log
 
 FORMAT = "weft_rate"
@@ -90,6 +91,7 @@ class RateReader(DataSourceStreamReader):
         self.seed = int(options.get("seed", "0"))
         self.flows = options.get("flows", "")
         self.starts_min = int(options.get("starts_min", "1"))
+        self.gate = Gatekeeper(options)
         self._flow: Flow | None = None
         self._clock: Clock | None = None
         self._total: int | None = None
@@ -113,7 +115,9 @@ class RateReader(DataSourceStreamReader):
         return self._flow, self._clock
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
-        reach = start[COUNT] + RECORDS_MAX
+        if self.gate.closed():
+            return start
+        reach = max(start[COUNT], self.gate.first()) + RECORDS_MAX
         if self.arrivals is not None:
             timing = self._timing(self.starts_min)
             if timing is None:
@@ -132,8 +136,8 @@ class RateReader(DataSourceStreamReader):
         return self._total
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        first, last = start[COUNT], end[COUNT]
-        if first == last:
+        first, last = max(start[COUNT], self.gate.first()), end[COUNT]
+        if first >= last:
             return []
         births_us = None
         if self.arrivals is not None:

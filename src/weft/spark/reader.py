@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from weft.spark.gate import Gatekeeper
 from weft.spark.log import SEGMENT, TICK, Log, Manifest
 
 TIME = "_weft_time"
@@ -59,12 +60,15 @@ class LogReader(DataSourceStreamReader):
         self.tasks = int(options.get("tasks", "2"))
         self.delay_ms = float(options.get("delay_ms", "0"))
         self.kbps = float(options.get("kbps", "0"))
+        self.gate = Gatekeeper(options)
         self._last: Manifest | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         return {SEGMENT: self.first, TICK: 0}
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
+        if self.gate.closed():
+            return start
         reach = min(self.log.next_segment(), start[SEGMENT] + SEGMENTS_MAX)
         reach = max(reach, start[SEGMENT])
         if self.delay_ms or self.kbps:
@@ -93,7 +97,8 @@ class LogReader(DataSourceStreamReader):
         return reach
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        manifests = [self.log.manifest(segment) for segment in range(start[SEGMENT], end[SEGMENT])]
+        begin = max(start[SEGMENT], self.gate.first())
+        manifests = [self.log.manifest(segment) for segment in range(begin, end[SEGMENT])]
         ticked = end[TICK] > start[TICK] or (END in end and END not in start)
         if not manifests and not ticked:
             return []

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from weft.plan.fragments import Fragment
 from weft.spark.checkpoint import fork, positions
 from weft.spark.folders import Folders
 from weft.spark.log import SEGMENT, TICK
+from weft.spark.rate import COUNT
 from weft.spark.wiring import TICKS_SUFFIX, Entry
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An old fragment that has ended cleanly, with its checkpoint and its ways in."""
+    """An old fragment that has ended cleanly, with its checkpoint, its ways in, and where it first came in itself."""
 
     fragment: Fragment
     checkpoint: Path
     entries: tuple[Entry, ...]
+    first: Mapping[str, int] = field(default_factory=dict)
 
 
 def goes_on(old: Fragment | None, new: Fragment) -> bool:
@@ -31,6 +34,29 @@ def carry_over(
     folders: Folders, new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...], target: Path
 ) -> dict[str, int]:
     """Write the checkpoint of a fragment of the new cut; the segment at which each channel entry goes on."""
+    lines, logs = _where(folders, new, entries, ended)
+    base = _base(new, entries, ended)
+    if base is not None:
+        fork(base.checkpoint, target, lines, logs, keep_state=new.stateful is not None)
+    return {entry.name: int(json.loads(lines[entry.name])[SEGMENT]) for entry in entries if entry.is_channel}
+
+
+def goes_on_at(
+    folders: Folders, new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]
+) -> dict[str, int]:
+    """The segment or record at which each entry of a fragment of the new cut goes on."""
+    lines, _ = _where(folders, new, entries, ended)
+    return {
+        entry.name: int(json.loads(lines[entry.name])[SEGMENT if entry.is_channel else COUNT])
+        for entry in entries
+        if entry.name in lines
+    }
+
+
+def _where(
+    folders: Folders, new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]
+) -> tuple[dict[str, str], dict[str, Path]]:
+    """Every entry's position as Spark writes it, and the users' files that were seen."""
     lines: dict[str, str] = {}
     logs: dict[str, Path] = {}
     for entry in entries:
@@ -40,10 +66,7 @@ def carry_over(
             continue
         if entry.is_channel:
             lines[entry.name] = json.dumps({SEGMENT: folders.stream(entry.stream).create().next_segment(), TICK: 0})
-    base = _base(new, entries, ended)
-    if base is not None:
-        fork(base.checkpoint, target, lines, logs, keep_state=new.stateful is not None)
-    return {entry.name: int(json.loads(lines[entry.name])[SEGMENT]) for entry in entries if entry.is_channel}
+    return lines, logs
 
 
 def _private_reader(new: Fragment, entry: Entry) -> str | None:
@@ -71,11 +94,22 @@ def _take(entry: Entry, old: Ended, lines: dict[str, str], logs: dict[str, Path]
         line = held.get(f"{same.name}{suffix}")
         if line is None or (suffix and entry.column is None):
             continue
-        lines[f"{entry.name}{suffix}"] = line
+        lines[f"{entry.name}{suffix}"] = _not_before(line, old.first.get(same.name, 0))
         seen = old.checkpoint / "sources" / f"{same.name}{suffix}"
         if seen.is_dir():
             logs[f"{entry.name}{suffix}"] = seen
     return entry.name in lines
+
+
+def _not_before(line: str, first: int) -> str:
+    """A position as Spark writes it, or the one before which everything had been read by somebody else."""
+    if not first:
+        return line
+    held = json.loads(line)
+    for key in (SEGMENT, COUNT):
+        if key in held:
+            held[key] = max(held[key], first)
+    return json.dumps(held)
 
 
 def _base(new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]) -> Ended | None:

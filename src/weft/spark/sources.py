@@ -17,6 +17,7 @@ from weft.model import Column, Deployment, Source
 from weft.model.queries import Format
 from weft.spark import rate
 from weft.spark.folders import Folders, spark_name
+from weft.spark.gate import Gate
 from weft.spark.log import LogWriter, Manifest, write_atomically
 
 BAD = "_weft_bad"
@@ -67,13 +68,14 @@ def ending_of(path: str) -> Format:
 
 
 def read_source(
-    session: SparkSession, deployment: Deployment, source: Source, folders: Folders, name: str
+    session: SparkSession, deployment: Deployment, source: Source, folders: Folders, name: str, gate: Gate
 ) -> DataFrame:
     """A source as a stream of its declared columns, known to Spark under `name`."""
     reader = session.readStream.schema(struct(source.schema)).name(name)
     if source.format in ("rate", "replay"):
         reader = reader.format(rate.FORMAT).option("flows", str(folders.flows)).option("source", source.name)
         reader = reader.option("seed", seed_of(source)).option("starts_min", read_flows(folders.flows)["launches"])
+        reader = reader.options(**gate.options(name))
         if source.arrivals is not None:
             reader = reader.option("arrivals", rate.encode_arrivals(source.arrivals))
         if source.format == "replay":

@@ -25,6 +25,7 @@ from weft.plan.paths import Path as Way
 from weft.plan.times import watermark_of
 from weft.spark import operators, reader, sources
 from weft.spark.folders import Folders, spark_name
+from weft.spark.gate import Gate
 from weft.spark.log import END_TIME_US, write_atomically
 from weft.spark.reader import GHOST, TIME
 from weft.spec import changes_count
@@ -62,12 +63,13 @@ class Wiring:
     """Builds the streaming DataFrame of a fragment and remembers its entries."""
 
     def __init__(
-        self, session: SparkSession, plans: Plans, fragment: Fragment, tick: int, merged: str | None = None
+        self, session: SparkSession, plans: Plans, fragment: Fragment, tick: int, gate: Gate, merged: str | None = None
     ) -> None:
         self.session = session
         self.plans = plans
         self.fragment = fragment
         self.tick = tick
+        self.gate = gate
         self.merged = merged
         self.entries: list[Entry] = []
         self.ticks = False
@@ -151,6 +153,7 @@ class Wiring:
             .option("path", str(log.folder))
             .option("reader", reader_name)
             .option("tick", str(self.tick))
+            .options(**self.gate.options(name))
         )
         if way is not None and way.emulate:
             source = source.option("delay_ms", str(way.delay_ms)).option("kbps", str(way.bandwidth_kbps or 0))
@@ -161,7 +164,7 @@ class Wiring:
 
     def _source(self, stream: str, name: str, column: str | None) -> DataFrame:
         source = self.plans.deployment.source(stream)
-        frame = sources.read_source(self.session, self.plans.deployment, source, self.plans.folders, name)
+        frame = sources.read_source(self.session, self.plans.deployment, source, self.plans.folders, name, self.gate)
         if column is None:
             return frame
         self.ticks = True

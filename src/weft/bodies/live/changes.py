@@ -195,7 +195,7 @@ class Changes:
         change, _ = self._recuts[number]
         new = next(one for one in change.starts if one.id == fragment)
         try:
-            self.engine.warm(new, least_epoch(number))
+            self.engine.warm(new, least_epoch(number), [old for old, _ in change.ends])
         except BadOperator as error:
             self.feed(NotWarmed(number, fragment, str(error), impossible=True))
         except Exception as error:
@@ -263,6 +263,7 @@ class Changes:
         """No more is done."""
         self._gone.set()
         self._work.shutdown(wait=False, cancel_futures=True)
+        self.engine.close()
 
 
 def _placement(homes: dict[str, dict[str, list[str]]], planned: Placement) -> Placement:

@@ -11,7 +11,6 @@ from weft.bodies.live.measure import Meter
 from weft.model import Deployment
 from weft.plan.fragments import Fragment
 from weft.spark.engine import SparkEngine
-from weft.spark.fragments import query_name
 from weft.spark.progress import BatchReport, new_reports
 
 HISTORY_MAX = 1000
@@ -27,26 +26,26 @@ class Progress:
         self.meter = meter
         self.engine = engine
         self._seen: dict[str, int] = {}
-        self._epochs: dict[str, int] = {}
+        self._names: dict[str, str] = {}
         self._fragments: dict[str, dict[str, Any]] = {}
         self._backlog_max: dict[str, int] = {}
         self._stages_due_s = 0.0
         self.costs = Costs()
-        self._waiting: deque[tuple[Fragment, int, BatchReport]] = deque(maxlen=WAITING_MAX)
+        self._waiting: deque[tuple[Fragment, str, BatchReport]] = deque(maxlen=WAITING_MAX)
         self.history: dict[str, deque[tuple[int, float]]] = {}
 
     def look(self, finally_: bool = False) -> None:
         """Take in what has been reported since the last look."""
         for name, run in list(self.engine.runs.items()):
-            if self._epochs.get(name) != run.epoch:
-                self._epochs[name] = run.epoch
+            if self._names.get(name) != run.name:
+                self._names[name] = run.name
                 self.costs.started(name)
             for source, rows in run.taken_sources().items():
                 self.meter.timed[name, source] = rows
             for report in new_reports(run, self._seen.get(name, -1)):
                 self._seen[name] = report.batch
                 self._take(name, report)
-                self._waiting.append((run.fragment, run.epoch, report))
+                self._waiting.append((run.fragment, run.name, report))
             site = self.engine.fragments[name].site
             self._backlog_max[site] = max(self._backlog_max.get(site, 0), self.backlog(name))
         if time.monotonic() >= self._stages_due_s or finally_:
@@ -57,11 +56,11 @@ class Progress:
     def _weigh(self) -> None:
         """Batches whose stages have been looked at tell what records cost."""
         while self._waiting:
-            fragment, epoch, report = self._waiting.popleft()
+            fragment, name, report = self._waiting.popleft()
             if report.counts is None or fragment.query is None:
                 continue
             query = self.engine.plans.deployment.query(fragment.query)
-            work_ms = self.engine.stages.work_ms(query_name(fragment.id, epoch), report.batch)
+            work_ms = self.engine.stages.work_ms(name, report.batch)
             self.costs.add(query, fragment, report.counts, report.operators, report.sources, work_ms)
         self.costs.weigh()
 

@@ -1,0 +1,66 @@
+"""How does a fragment start before its turn? Behind a gate: it runs, but finds nothing to read until the gate opens.
+
+    fragments/ID/gate-2.json    {"channel_...": 17, ...}
+
+The file opens the gate of a fragment's second generation and says where each input goes on, since whoever read it
+before went on reading meanwhile: what lies before is passed over, also when Spark replays that first batch later.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.spark.log import write_atomically
+
+GATE = "gate"
+CLOSED = "gate_closed"
+ENTRY = "entry"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The gate of one generation; `waits` where a reader must find it open before it reads anything."""
+
+    path: Path
+    waits: bool = False
+
+    def options(self, entry: str) -> dict[str, str]:
+        """What a reader is told of it."""
+        return {GATE: str(self.path), CLOSED: str(int(self.waits)), ENTRY: entry}
+
+    def open(self, positions: dict[str, int]) -> None:
+        """Let readers in, each at its place."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, json.dumps(positions).encode())
+
+    def positions(self) -> dict[str, int]:
+        """Where readers go on at the earliest; empty where none was told."""
+        try:
+            return {name: int(at) for name, at in json.loads(self.path.read_bytes()).items()}
+        except FileNotFoundError:
+            return {}
+
+    def forget(self) -> None:
+        """As if it had never been there."""
+        self.path.unlink(missing_ok=True)
+
+
+class Gatekeeper:
+    """A reader's view of its gate."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._gate = Gate(Path(options[GATE]), options[CLOSED] == "1") if GATE in options else None
+        self._entry = options.get(ENTRY, "")
+        self._first: int | None = None
+
+    def closed(self) -> bool:
+        """Whether nothing may be read yet."""
+        return self._gate is not None and self._gate.waits and self._first is None and not self._gate.path.exists()
+
+    def first(self) -> int:
+        """The position before which everything is somebody else's."""
+        if self._first is None:
+            self._first = self._gate.positions().get(self._entry, 0) if self._gate is not None else 0
+        return self._first
