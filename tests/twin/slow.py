@@ -13,12 +13,12 @@ import numpy as np
 from weft.bodies.twin import chance
 from weft.bodies.twin.flows import is_random, steps_of
 from weft.model import Cost, Deployment, Operator, Placement, Query
-from weft.plan.graph import sink_site, stream_of, topological
+from weft.plan.graph import sink_site, source_names, stream_of, topological
 from weft.plan.intervals import interval_ms
 from weft.plan.paths import Paths
 from weft.plan.rates import output_rate
 
-END, HOP, ARRIVE = range(3)
+END, HOP, ARRIVE, BATCH = range(4)
 MS = 1_000_000
 NEVER = 1 << 61
 
@@ -33,6 +33,7 @@ class Record:
     seq: int = 0
     way: list[Way] = field(default_factory=list)
     to: Place | None = None
+    released: bool = False
     ends: int = 0
 
 
@@ -46,6 +47,19 @@ class Place:
     waiting_max: int = 0
     busy: int = 0
     down: bool = False
+    # in batches
+    interval: int = -1
+    fixed: int = 0
+    batching: bool = False
+    first: bool = False
+    later: list[Record] = field(default_factory=list)
+    parked: list[Record] = field(default_factory=list)
+    out: list[Record] = field(default_factory=list)
+    trigger: int = 0
+    looks: bool = False
+
+    def all_waiting(self) -> list[Record]:
+        return self.waiting + self.later + self.parked
 
 
 @dataclass(eq=False)
@@ -70,6 +84,8 @@ class Maker:
     # an operator
     operator: Operator | None = None
     query: Query | None = None
+    first: Maker | None = None
+    sharing: list[Maker] = field(default_factory=list)
     key_cost: np.uint64 = np.uint64(0)
     key_selectivity: np.uint64 = np.uint64(0)
     arrived: int = 0
@@ -84,7 +100,7 @@ class Maker:
     greatest: int = 0
 
     def waits(self) -> int:
-        return sum(1 for record in self.place.waiting if record.at is not None and record.at.maker is self)
+        return sum(1 for record in self.place.all_waiting() if record.at is not None and record.at.maker is self)
 
 
 @dataclass(eq=False)
@@ -116,8 +132,9 @@ class Way:
 class SlowPlane:
     def __init__(  # noqa: PLR0912
         self, deployment: Deployment, placement: Placement, seconds: float, seed: int, discipline: str = "fcfs",
-        contributing: bool = False,
+        contributing: bool = False, drop_late: bool = False,
     ) -> None:  # fmt: skip
+        self.drop_late = drop_late
         self.deployment, self.discipline, self.contributing = deployment, discipline, contributing
         self.now_ns = 0
         self.log: list[tuple[int, int, int]] = []
@@ -125,6 +142,10 @@ class SlowPlane:
         self.heap: list[tuple[int, int, int, int, int, int, object]] = []
         self.todo: list[Maker] = []
         self.places = {site.name: Place(site.name, site.capacity) for site in deployment.sites}
+        for site in deployment.sites:
+            if site.batch is not None:
+                self.places[site.name].interval = round(site.batch.interval_ms * MS)
+                self.places[site.name].fixed = round(site.batch.fixed_ms * MS)
         self.paths = Paths(deployment)
         self.links: dict[tuple[str, str], Way] = {}
         for link in deployment.links:
@@ -148,6 +169,7 @@ class SlowPlane:
             self.makers[source.name] = maker
         self.most = {name: 2 * 1_000_000_000 * max(rate for _, rate in one.steps) for name, one in self.makers.items()}
         self.operators: dict[tuple[str, str], Maker] = {}
+        self.further: dict[tuple[str, str], list[Maker]] = {}
         self.followers: dict[tuple[str, str], list[Reader]] = {}
         sinks = 0
         for query in deployment.queries:
@@ -214,6 +236,8 @@ class SlowPlane:
     def _push(self, time: int, kind: int, rank: int, number: int, what: object) -> None:
         self._tie += 1
         to = what.to if isinstance(what, Record) and kind != END else None
+        if kind == END and isinstance(what, Record) and what.at is not None:
+            to = what.at.place
         site = list(self.places.values()).index(to) if to is not None else 0
         heapq.heappush(self.heap, (time, kind, rank, number, site, self._tie, what))
 
@@ -227,6 +251,8 @@ class SlowPlane:
             self.events += 1
             if isinstance(what, Maker):
                 self._bear(what)
+            elif isinstance(what, Place):
+                self._look(what)
             elif isinstance(what, Record):
                 if kind == END:
                     self._end(what)
@@ -243,8 +269,11 @@ class SlowPlane:
             if maker.operator is None:
                 while not maker.held and maker.backlog:
                     self._deliver(maker.backlog.pop(0), maker.place, True)
-            elif not maker.held and maker.place.serving is None:
-                self._start_next(maker.place)
+            elif not maker.held:
+                self._unpark(maker)
+                if maker.place.serving is None:
+                    self._start_next(maker.place)
+                self._look_next(maker.place)
 
     def _plan_birth(self, maker: Maker) -> None:
         left = chance.exponential(maker.key, maker.born) if maker.random else float(maker.born > 0)
@@ -279,11 +308,12 @@ class SlowPlane:
         record.number = maker.numbers
         maker.numbers += 1
         places: list[Place] = []
-        for reader in maker.readers:
-            if reader.place not in places:
-                places.append(reader.place)
+        chosen = [(one, self._instance(one, record.number).place) for one in maker.readers]
+        for _, place in chosen:
+            if place not in places:
+                places.append(place)
         for place in places:
-            copy = replace(record, readers=[one for one in maker.readers if one.place is place], way=[], to=place)
+            copy = replace(record, readers=[one for one, where in chosen if where is place], way=[], to=place)
             if place is not start:
                 self._send(copy, start, place)
             elif arriving:
@@ -292,12 +322,59 @@ class SlowPlane:
             else:
                 self._push(self.now_ns, ARRIVE, maker.rank, copy.number, copy)
 
+    @staticmethod
+    def _instance(reader: Reader, number: int) -> Reader:
+        if reader.maker is None or not reader.maker.sharing:
+            return reader
+        return Reader(reader.maker.sharing[number % len(reader.maker.sharing)], reader.side)
+
+    def start_instance(self, operator: tuple[str, str], site: str) -> None:
+        first = self.operators[operator]
+        one = replace(
+            first, place=self.places[site], first=first, sharing=[], outside=[], held=0, arrived=0, dropped=0
+        )
+        first.sharing = [*(first.sharing or [first]), one]
+        self.further.setdefault(operator, []).append(one)
+
+    def stop_instance(self, operator: tuple[str, str], site: str) -> None:
+        first = self.operators[operator]
+        there = [one for one in first.sharing[1:] if one.place is self.places[site]]
+        if not there:
+            raise ValueError(f"no further instance of {'.'.join(operator)} runs at {site}")
+        gone = there[-1]
+        first.sharing = [one for one in first.sharing if one is not gone]
+        place = gone.place
+        mine = [one for one in place.all_waiting() if one.at and one.at.maker is gone]
+        place.waiting = [one for one in place.waiting if one not in mine]
+        place.later = [one for one in place.later if one not in mine]
+        place.parked = [one for one in place.parked if one not in mine]
+        for record in sorted(mine, key=self._turn):
+            assert record.at is not None
+            gone.arrived -= 1
+            reader = next(
+                one for one in record.maker.readers if one.maker is first and one.side == record.at.side
+            )
+            again = replace(record, readers=[reader], number=record.seq, at=None, way=[])
+            target = self._instance(reader, again.number)
+            if target.place is place:
+                self._accept(target, again)
+            else:
+                self._send(again, place, target.place)
+        self._work_off()
+
+    def total(self, operator: tuple[str, str], name: str) -> int:
+        rows = [self.operators[operator], *self.further.get(operator, [])]
+        return sum(row.waits() if name == "waits" else getattr(row, name) for row in rows)
+
     def _send(self, record: Record, start: Place, end: Place) -> None:
         path = self.paths.between(start.name, end.name)
         if path is None:
             self.lost += 1
             return
         record.to = end
+        if self._kept(record, start):
+            start.out.append(record)
+            return
         pairs = list(zip(path.sites, path.sites[1:], strict=False))
         way: list[Way] = []
         if (start.name, end.name) in self.gates and (start.name, end.name) not in pairs:
@@ -312,7 +389,7 @@ class SlowPlane:
             self._push(self.now_ns + delay, ARRIVE, record.maker.rank, record.number, record)
             return
         record.way = way
-        self._hop(record)
+        self._push(self.now_ns, HOP, record.maker.rank, record.number, record)
 
     def _hop(self, record: Record) -> None:
         at = self.now_ns
@@ -330,10 +407,13 @@ class SlowPlane:
     def _arrive(self, record: Record) -> None:
         here = record.to
         assert here is not None
-        for reader in record.readers:
-            copy = replace(record, readers=[reader], way=[], to=None)
+        for wanted in record.readers:
+            copy = replace(record, readers=[wanted], way=[], to=None)
+            reader = self._instance(wanted, record.number)
             if reader.place is not here:
                 self._send(copy, here, reader.place)
+            elif reader.maker is None and self._kept(record, here):
+                here.out.append(replace(copy, to=here))
             elif reader.maker is None:
                 self.log.append((reader.sink, self.now_ns, self.now_ns - record.birth))
             else:
@@ -349,25 +429,109 @@ class SlowPlane:
         record.at = reader
         maker.arrived += 1
         queue = maker.operator.queue
-        if place.serving is None and not place.down and not maker.held:
+        ready = not place.down and not maker.held
+        fused = place.batching and record.maker.operator is not None and record.maker.place is place and ready
+        if ready and place.serving is None and (fused or place.interval < 0):
+            if place.interval < 0 and self._late(record):
+                self._drop(maker)
+                return
             self._seq(record)
             self._begin(place, record)
+        elif fused:
+            self._wait(place, record, place.waiting)
         elif queue is None or maker.waits() < queue.length:
             self._wait(place, record)
+            if not place.batching:
+                self._look_next(place)
         elif queue.when_full == "block":
             maker.outside.append(record)
             record.maker.held += 1
         else:
-            maker.dropped += 1
+            self._drop(maker)
 
     def _seq(self, record: Record) -> None:
         record.seq = self.accepts
         self.accepts += 1
 
-    def _wait(self, place: Place, record: Record) -> None:
+    def _drop(self, maker: Maker) -> None:
+        maker.dropped += 1
+
+    def _late(self, record: Record) -> bool:
+        maker = record.at.maker if record.at else None
+        assert maker is not None
+        assert maker.query is not None
+        if not self.drop_late or self.now_ns <= record.birth + maker.due:
+            return False
+        read = source_names(self.deployment, maker.query)
+        keys = [key for key, one in self.operators.items() if one.query is maker.query]
+        lost, born = sum(self.total(key, "dropped") for key in keys), sum(self.makers[name].born for name in read)
+        return lost + 1 <= (maker.query.promise.loss or 0.0) * born
+
+    def _wait(self, place: Place, record: Record, queue: list[Record] | None = None) -> None:
         self._seq(record)
-        place.waiting.append(record)
-        place.waiting_max = max(place.waiting_max, len(place.waiting))
+        if queue is None:
+            queue = place.waiting if place.interval < 0 else place.later
+        queue.append(record)
+        place.waiting_max = max(place.waiting_max, len(place.all_waiting()))
+
+    # batches
+
+    def _park(self, place: Place, chosen: Record | None) -> None:
+        """Records of held operators whose turn came before that of the chosen one wait for another batch."""
+        if place.interval >= 0:
+            turn = None if chosen is None else self._turn(chosen)
+            passed = [one for one in place.waiting if turn is None or self._turn(one) < turn]
+            place.waiting = [one for one in place.waiting if one not in passed]
+            place.parked += passed
+
+    def _unpark(self, maker: Maker) -> None:
+        place = maker.place
+        mine = [one for one in place.parked if one.at and one.at.maker is maker]
+        place.parked = [one for one in place.parked if one not in mine]
+        place.later += mine
+
+    def _kept(self, record: Record, place: Place) -> bool:
+        mine = record.maker.operator is not None and record.maker.place is place
+        return place.batching and mine and not record.released
+
+    def _look_at(self, place: Place, at: int) -> None:
+        if place.interval >= 0 and not place.looks:
+            place.looks = True
+            self._push(at, BATCH, list(self.places.values()).index(place), 0, place)
+
+    def _look_next(self, place: Place) -> None:
+        if place.interval >= 0 and not place.batching:
+            at = max(self.now_ns, place.trigger)
+            while place.interval and at % place.interval:
+                at += place.interval - at % place.interval
+            self._look_at(place, at)
+
+    def _look(self, place: Place) -> None:
+        place.looks = False
+        if place.down or place.serving is not None:
+            return
+        if place.batching:
+            if place.waiting:
+                self._start_next(place)
+                return
+            place.batching = False
+            out, place.out = place.out, []
+            for record in out:
+                record.released = True
+                assert record.to is not None
+                if record.to is place:
+                    self._push(self.now_ns, ARRIVE, record.maker.rank, record.number, record)
+                else:
+                    self._send(record, place, record.to)
+        if place.later and self.now_ns < place.trigger:
+            self._look_at(place, place.trigger)
+        elif place.later:
+            place.batching = place.first = True
+            place.waiting, place.later = place.later, []
+            place.trigger = self.now_ns
+            if place.interval:
+                place.trigger = (self.now_ns // place.interval + 1) * place.interval
+            self._start_next(place)
 
     def _turn(self, record: Record) -> tuple[int, int]:
         assert record.at is not None
@@ -375,17 +539,31 @@ class SlowPlane:
         return (0 if self.discipline == "fcfs" else record.birth + record.at.maker.due), record.seq
 
     def _start_next(self, place: Place) -> None:
-        ready = [one for one in place.waiting if one.at and one.at.maker and not one.at.maker.held]
-        if place.down or not ready:
+        if place.down or (place.interval >= 0 and not place.batching):
             return
-        record = min(ready, key=self._turn)
-        place.waiting.remove(record)
-        self._begin(place, record)
-        maker = record.at.maker if record.at else None
-        if maker is not None and maker.outside:
-            entering = maker.outside.pop(0)
-            self._wait(place, entering)
-            self._let_go(entering.maker)
+        while True:
+            ready = [one for one in place.waiting if one.at and one.at.maker and not one.at.maker.held]
+            if not ready:
+                break
+            record = min(ready, key=self._turn)
+            self._park(place, record)
+            place.waiting.remove(record)
+            maker = record.at.maker if record.at else None
+            assert maker is not None
+            late = self._late(record)
+            if late:
+                self._drop(maker)
+            else:
+                self._begin(place, record)
+            if maker.outside:
+                entering = maker.outside.pop(0)
+                self._wait(place, entering)
+                self._let_go(entering.maker)
+            if not late:
+                return
+        if place.interval >= 0:
+            self._park(place, None)
+            self._look_at(place, self.now_ns)
 
     def _let_go(self, maker: Maker) -> None:
         maker.held -= 1
@@ -396,9 +574,16 @@ class SlowPlane:
         maker = record.at.maker if record.at else None
         assert maker is not None
         assert maker.operator is not None
+        maker = maker.first or maker
+        assert maker.operator is not None
         cost_ns = self._cost(maker, maker.operator.cost_ms or Cost("constant", (0.1,)))
         maker.begun += 1
-        takes = NEVER if place.speed <= 0 else int(cost_ns / place.speed + 0.5)
+        takes = NEVER if place.speed <= 0 else int(min(cost_ns / place.speed, 2e18) + 0.5)
+        if maker.operator.cost_ms != Cost("constant", (0.0,)):
+            takes = max(1, takes)
+        if place.first and place.speed > 0:
+            takes += int(place.fixed / place.speed + 0.5)
+            place.first = False
         place.serving, place.started = record, self.now_ns
         record.ends = self.now_ns + takes
         self._push(record.ends, END, maker.rank, 0, record)
@@ -427,6 +612,8 @@ class SlowPlane:
         place.busy += self.now_ns - place.started
         place.serving = None
         self._start_next(place)
+        maker = maker.first or maker
+        assert maker.operator is not None
         operator = maker.operator
         selectivity = 1.0 if operator.selectivity is None else operator.selectivity
         births: list[int] = []
@@ -523,7 +710,7 @@ class SlowPlane:
         again = replace(record, ends=0)
         record.ends = -1
         place.waiting.append(again)
-        place.waiting_max = max(place.waiting_max, len(place.waiting))
+        place.waiting_max = max(place.waiting_max, len(place.all_waiting()))
 
     def release(self, operator: tuple[str, str]) -> None:
         self._let_go(self.operators[operator])
@@ -532,10 +719,12 @@ class SlowPlane:
     def rehome(self, operator: tuple[str, str], site: str) -> None:
         maker = self.operators[operator]
         here, there = maker.place, self.places[site]
-        mine = [one for one in here.waiting if one.at and one.at.maker is maker]
+        mine = [one for one in here.all_waiting() if one.at and one.at.maker is maker]
         here.waiting = [one for one in here.waiting if one not in mine]
-        there.waiting += mine
-        there.waiting_max = max(there.waiting_max, len(there.waiting))
+        here.later = [one for one in here.later if one not in mine]
+        here.parked = [one for one in here.parked if one not in mine]
+        (there.waiting if there.interval < 0 else there.parked).extend(mine)
+        there.waiting_max = max(there.waiting_max, len(there.all_waiting()))
         maker.place = there
         for reader in self.followers.get(operator, ()):
             reader.sink_place = there
@@ -554,6 +743,7 @@ class SlowPlane:
         place.down = False
         if place.serving is None:
             self._start_next(place)
+        self._look_next(place)
         for maker in self.makers.values():
             if maker.operator is None and maker.place is place:
                 self._let_go(maker)
@@ -584,6 +774,9 @@ class SlowPlane:
 
     def waiting(self, operator: tuple[str, str]) -> int:
         return self.operators[operator].waits()
+
+    def arrived(self, operator: tuple[str, str]) -> int:
+        return self.operators[operator].arrived
 
     def settle(self) -> None:
         for place in self.places.values():

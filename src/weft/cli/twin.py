@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -53,11 +54,13 @@ def twin(
     show = _Progress()
     try:
         result = body.run(deployment, seconds=seconds, seed=seed, warmup_s=warmup, progress=show)
-        show.end()
-        if plot is not None:
-            body.draw(result, str(plot))
     except (NoPlacement, body.CannotRun) as error:
         fail(f"{file}: {error}", WRONG_INPUT)
+    finally:
+        show.end()
+    try:
+        if plot is not None:
+            body.draw(result, str(plot))
     except (OSError, ValueError) as error:
         fail(f"{plot}: {error}", FAILED)
     result.warnings[:0] = [*warnings_of(report), *taken]
@@ -74,8 +77,12 @@ class _Progress:
         self._began = self._said = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
+        self._first = threading.Timer(QUIET_S, note, ["preparing; what is compiled on the first run is kept"])
+        self._first.daemon = True
+        self._first.start()
 
     def __call__(self, at_s: float, of_s: float) -> None:
+        self._first.cancel()
         now = time.monotonic()
         if now - self._began < QUIET_S:
             return
@@ -93,6 +100,7 @@ class _Progress:
 
     def end(self) -> None:
         """Takes the bar away."""
+        self._first.cancel()
         if self._bar is not None:
             self._bar.stop()
 

@@ -1,7 +1,7 @@
 """What exists? Frozen values: query, operator, stream, site, link, placement, promise."""
 
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
-from weft.model.control import Balance, Control, Place, Scale, Weights
+from weft.model.control import Balance, Control, Place, Scale, Serve, Weights
 from weft.model.deployment import Deployment
 from weft.model.placement import Placement
 from weft.model.queries import (
@@ -18,11 +18,11 @@ from weft.model.queries import (
     Watermark,
 )
 from weft.model.scenario import CrashAt, Happening, MoveAt, PartitionAt, RateAt, RestartAt
-from weft.model.sites import Link, Site
+from weft.model.sites import Batch, Link, Site
 
 __all__ = [
-    "Arrivals", "Balance", "Column", "Constant", "Control", "Cost", "CrashAt", "Deployment", "Happening",
+    "Arrivals", "Balance", "Batch", "Column", "Constant", "Control", "Cost", "CrashAt", "Deployment", "Happening",
     "JoinWindow", "Link", "MoveAt", "OnOff", "Operator", "Order", "PartitionAt", "Place", "Placement", "Poisson",
-    "Promise", "Query", "Queue", "RateAt", "RestartAt", "Scale", "Sine", "Sink", "Site", "Source", "Trace", "Walk",
-    "Watermark", "Weights",
+    "Promise", "Query", "Queue", "RateAt", "RestartAt", "Scale", "Serve", "Sine", "Sink", "Site", "Source", "Trace",
+    "Walk", "Watermark", "Weights",
 ]

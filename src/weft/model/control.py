@@ -53,6 +53,15 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
+class Serve:
+    """In which order a site of the twin serves records, and whether those past their promise are dropped where it
+    allows loss (Synergy §2.2.3, 3.5)."""
+
+    discipline: Literal["fcfs", "deadline", "slack"] = "fcfs"
+    drop_late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Control:
     """All parts together."""
 
@@ -60,3 +69,4 @@ class Control:
     balance: Balance | None = None
     scale: Scale | None = None
     order: Order | None = None
+    serve: Serve = Serve()

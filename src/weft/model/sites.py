@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """Micro-batches: at most one an interval, each at a fixed cost besides that of its records."""
+
+    interval_ms: float = 0.0
+    fixed_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """A place with capacity; `capacity` 2.0 halves the time a record takes."""
 
@@ -15,6 +23,7 @@ class Site:
     memory_mb: float | None = None
     parent: str | None = None
     failure_probability: float = 0.0
+    batch: Batch | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ def stream_of(query: Query, name: str) -> str:
 def topological(query: Query) -> tuple[str, ...]:
     """Operator names, each after everything it reads, in the order written where that leaves a choice."""
     rank = {operator.name: at for at, operator in enumerate(query.operators)}
+    if all(rank.get(name, -1) < at for at, operator in enumerate(query.operators) for name in operator.from_):
+        return tuple(rank)
     sorter = TopologicalSorter(
         {operator.name: [name for name in operator.from_ if name in rank] for operator in query.operators}
     )

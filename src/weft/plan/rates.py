@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.model import Deployment, Operator, Trace
-from weft.plan.graph import stream_of, topological
+from weft.plan.graph import topological
 
 COST_MS_DEFAULT = 0.1
 SELECTIVITY_DEFAULT = 1.0
@@ -34,9 +34,10 @@ def ideal_rates(deployment: Deployment) -> Rates:
         else:
             per_s[source.name] = source.arrivals.rate_per_s
     for query in deployment.queries:
+        own = {operator.name: operator for operator in query.operators}
         for name in topological(query):
-            operator = query.operator(name)
-            inputs = [per_s[stream_of(query, stream)] for stream in operator.from_]
+            operator = own[name]
+            inputs = [per_s[f"{query.name}.{stream}" if stream in own else stream] for stream in operator.from_]
             assumed = [
                 f"{key} {value}"
                 for key, value, given in (

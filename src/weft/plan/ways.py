@@ -54,8 +54,8 @@ class Ways:
         return path[::-1]
 
 
-def ways(deployment: Deployment) -> Ways:
-    """All paths of a deployment, the same as `Paths` gives one by one."""
+def ways(deployment: Deployment, compiled_from: int = COMPILED_FROM) -> Ways:
+    """All paths of a deployment, the same as `Paths` gives one by one; compiled from so many sites on."""
     names = [site.name for site in deployment.sites]
     rank = {name: at for at, name in enumerate(names)}
     paths = Paths(deployment)
@@ -66,7 +66,7 @@ def ways(deployment: Deployment) -> Ways:
             width = np.inf if chosen.bandwidth_kbps is None else chosen.bandwidth_kbps
             links[rank[one], rank[two]] = (chosen.delay_ms, width)
     way_of = {pair: at for at, pair in enumerate(sorted(links))}
-    delays, before = _all(names, links) if len(names) >= COMPILED_FROM else _few(names, paths, rank)
+    delays, before = _all(names, links) if len(names) >= compiled_from else _few(names, paths, rank)
     ordered = [links[pair] for pair in way_of]
     return Ways(
         delays,

@@ -39,6 +39,10 @@ SITE = Table(model.Site, "a site", (
     Key("memory_mb", _POSITIVE, "memory for state"),
     Key("parent", _SITE, "the site above it in the tree"),
     Key("failure_probability", _SHARE, "the chance that the site is down"),
+    Key("batch", Table(model.Batch, "micro-batches", (
+        Key("interval_ms", _NOT_NEGATIVE, "the least time between the beginnings of two batches"),
+        Key("fixed_ms", _NOT_NEGATIVE, "what a batch costs besides its records, on a site of capacity 1"),
+    )), "the twin serves records in micro-batches here, as Spark does; absent: one by one"),
 ))
 
 LINK = Table(model.Link, "a link", (
@@ -174,11 +178,17 @@ SCALE = Table(model.Scale, "scale", (
     Key("period_s", _POSITIVE, "the time between two looks"),
 ))
 
+SERVE = Table(model.Serve, "serve", (
+    Key("discipline", Choice(("fcfs", "deadline", "slack")), "whose turn is next on a site of the twin"),
+    Key("drop_late", Flag(), "the twin drops records past their promise, as far as the promise allows loss"),
+))
+
 CONTROL = Table(model.Control, "control", (
     Key("place", PLACE, "where operators run"),
     Key("balance", BALANCE, "moves operators from busy sites; absent: off"),
     Key("scale", SCALE, "changes the number of instances; absent: off"),
     Key("order", OrderForm(), "puts late records in order; absent: off"),
+    Key("serve", SERVE, "in which order the twin serves records; absent: as they come"),
 ))
 
 _AT = Key("at_s", _NOT_NEGATIVE, "seconds since sources began to flow", required=True)

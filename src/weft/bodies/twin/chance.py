@@ -29,15 +29,30 @@ def key_of(seed: int, *names: str) -> int:
 
 
 
-
 @inlined
-def uniform(key: np.uint64, n: int) -> float:
-    """The n-th draw from [0, 1) (splitmix64, 53 bits)."""
+def bits(key: np.uint64, n: int) -> Any:
+    """The n-th draw of 53 bits (splitmix64)."""
     z = key + np.uint64(n) * GOLDEN
     z = (z ^ (z >> SHIFT_30)) * MIX_1
     z = (z ^ (z >> SHIFT_27)) * MIX_2
     z = z ^ (z >> SHIFT_31)
-    return np.float64(np.int64(z >> SHIFT_11)) * UNIT
+    return np.int64(z >> SHIFT_11)
+
+
+@inlined
+def uniform(key: np.uint64, n: int) -> float:
+    """The n-th draw from [0, 1)."""
+    return np.float64(bits(key, n)) * UNIT
+
+
+def passing(share: float) -> int:
+    """The least draw of bits with which a share and that draw make a whole: `share + uniform >= 1`."""
+    least = round((1.0 - share) / UNIT)
+    while least > 0 and share + (least - 1) * UNIT >= 1.0:
+        least -= 1
+    while share + least * UNIT < 1.0:
+        least += 1
+    return least
 
 
 @compiled

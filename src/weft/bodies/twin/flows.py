@@ -18,6 +18,13 @@ FOREVER_NS = 1 << 62
 SINE_STEPS_MAX = 200
 STEP_S_MIN = 0.001
 
+STEPS_MAX = 500_000
+
+
+class TooFine(ValueError):
+    """More steps than a run may hold."""
+
+
 Steps = list[tuple[int, float]]
 """(end in ns, records per ns) of each step; the last one ends at the horizon or beyond."""
 
@@ -39,6 +46,8 @@ def steps_of(source: Source, scenario: tuple[object, ...], until_ns: int, seed: 
         steps.append((end_ns, rate_per_s / NS_PER_S))
         if end_ns == FOREVER_NS:
             break
+        if len(steps) > STEPS_MAX:
+            raise TooFine(f"source {source.name} changes its rate more than {STEPS_MAX} times before the end")
     return _scaled(steps, factors_of(source.name, scenario))
 
 

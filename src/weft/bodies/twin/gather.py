@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from weft.bodies.twin import columns as c
 from weft.bodies.twin.plane import Plane
-from weft.bodies.twin.result import Move, Result, promise_kept
+from weft.bodies.twin.result import Move, Result, Series, promise_kept
 from weft.model import Deployment, Placement
 from weft.plan.graph import source_names
 
@@ -26,16 +24,19 @@ def gather(
     """The result of a run up to where it came."""
     layout, measures = plane.layout, plane.measures
     end_ns = plane.now_ns
-    plane.note_busy(end_ns)
+    plane.close()
     span_ns = max(1, end_ns - measures.since_ns)
     lost = plane.get(c.LOST, 0)
     if lost:
         warnings.append(f"{lost} records were lost: no way led to where they should go")
     born = {name: plane.get(k, c.BORN) - measures.born_before.get(name, 0) for name, k in layout.sources.items()}
     queries: dict[str, dict[str, Any]] = {}
+    dropped_of = dict.fromkeys((query.name for query in deployment.queries), 0)
+    for owner, operator in layout.operators:
+        dropped_of[owner] += plane.total((owner, operator), c.DROPPED)
     for number, query in enumerate(deployment.queries):
         latencies = measures.latencies[number]
-        dropped = sum(plane.get(o, c.DROPPED) for (owner, _), o in layout.operators.items() if owner == query.name)
+        dropped = dropped_of[query.name]
         records_in = sum(born[name] for name in source_names(deployment, query))
         quantile_ns = latencies.quantile(query.promise.quantile)
         quantile_ms = None if quantile_ns is None else quantile_ns / 1e6
@@ -67,20 +68,27 @@ def gather(
                 "from": start,
                 "to": end,
                 "sent": plane.get(row, c.SENT),
-                "utilisation": plane.get(row, c.LINK_BUSY) / max(1, end_ns),
+                "utilisation": _link_busy_ns(plane, row, end_ns) / max(1, end_ns),
             }
             for (start, end), row in layout.links.items()
         ],
         site_rows=[
-            {"site": name, **sites[name], "records_mean": plane.get(s, c.AREA) / span_ns}
+            {"site": name, **sites[name], "records_mean": plane.area(s) / span_ns}
             for name, s in layout.sites.items()
         ],
-        latency_rows=_latencies(deployment, plane),
-        utilisation_rows=_utilisations(plane),
+        series=Series(
+            tuple(query.name for query in deployment.queries), tuple(layout.sites), measures.series_ns,
+            measures.series_count, measures.series_sum, tuple(measures.busy),
+        ),
         story=list(story),
         in_flight_max=plane.get(c.POOL_N_MAX, 0),
         placement=placement.as_json(),
     )
+
+
+def _link_busy_ns(plane: Plane, row: int, end_ns: int) -> int:
+    """How long a link has been sending; what is promised to it beyond the end is still to be sent."""
+    return plane.get(row, c.LINK_BUSY) - max(0, plane.get(row, c.FREE_AT) - max(end_ns, plane.get(row, c.CUT_UNTIL)))
 
 
 def _operators(plane: Plane) -> list[dict[str, Any]]:
@@ -90,38 +98,12 @@ def _operators(plane: Plane) -> list[dict[str, Any]]:
             "query": query,
             "operator": operator,
             "site": names[plane.get(o, c.HOME)],
-            "arrived": plane.get(o, c.ARRIVED),
+            "instances": max(1, plane.get(o, c.INSTANCES_N)),
+            "arrived": plane.total((query, operator), c.ARRIVED),
             "served": plane.get(o, c.ENDED),
-            "dropped": plane.get(o, c.DROPPED),
+            "dropped": plane.total((query, operator), c.DROPPED),
             "emitted": plane.get(o, c.NUMBER),
-            "waiting": plane.get(o, c.WAITS),
+            "waiting": plane.total((query, operator), c.WAITS),
         }
         for (query, operator), o in plane.layout.operators.items()
     ]
-
-
-def _latencies(deployment: Deployment, plane: Plane) -> list[dict[str, Any]]:
-    measures = plane.measures
-    rows = []
-    for number, query in enumerate(deployment.queries):
-        for bucket in np.flatnonzero(measures.series_count[number]):
-            count = int(measures.series_count[number, bucket])
-            mean_ms = float(measures.series_sum[number, bucket]) / count / 1e6
-            at_s = int(bucket) * measures.series_ns / NS_PER_S
-            rows.append({"query": query.name, "at_s": at_s, "latency_ms": mean_ms, "records": count})
-    return rows
-
-
-def _utilisations(plane: Plane) -> list[dict[str, Any]]:
-    rows = []
-    before_ns, before = 0, np.zeros(len(plane.layout.sites), np.int64)
-    for at_ns, busy in plane.measures.busy:
-        if at_ns > before_ns:
-            shares = (busy - before) / (at_ns - before_ns)
-            at_s = before_ns / NS_PER_S
-            rows += [
-                {"site": name, "at_s": at_s, "utilisation": float(share)}
-                for name, share in zip(plane.layout.sites, shares, strict=True)
-            ]
-        before_ns, before = at_ns, busy
-    return rows

@@ -5,20 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from weft.bodies.twin.columns import (
+    ARRIVED,
     AT,
+    BATCHING,
     DOWN,
+    FIRST_OF,
     HEAD,
     HELD,
     HOME,
+    INTERVAL,
+    KEY,
+    LATER,
     NEVER_NS,
     NEXT,
     NOBODY,
+    NUMBER_SHIFT,
     PARKED,
     PARKED_END,
     RANKED,
+    READERS,
+    READERS_N,
+    SEQ,
     SERVING,
+    SIDE,
     SPEED,
     STARTED,
+    STREAM,
     TAIL,
     TIME,
     WAITING,
@@ -27,15 +39,16 @@ from weft.bodies.twin.columns import (
 )
 from weft.bodies.twin.memory import compiled, floats, ints
 from weft.bodies.twin.pool import schedule
-from weft.bodies.twin.stations import append, count_busy, dequeue, enqueue, let_go, start_next, stay
-from weft.bodies.twin.streams import copied
+from weft.bodies.twin.queues import append, dequeue, enqueue
+from weft.bodies.twin.stations import count_busy, let_go, poke_next, start_next, stay
+from weft.bodies.twin.streams import copied, hand_over, instance, send
 
 
 @compiled
-def break_off(m: Any, s: int, now: int) -> Any:
+def break_off(m: Any, x: Any, s: int, now: int) -> Any:
     """Ends the service at a site unfinished; the record, which waits again, is given."""
     old = m[s + SERVING]
-    stay(m, s, now)
+    stay(m, x, s, now)
     count_busy(m, s, now)
     r = copied(m, old)
     m[old + AT] = NOBODY  # its event finds nothing to do
@@ -57,7 +70,7 @@ def hold(memory: Any, numbers: Any, o: int, now: int, clean: bool) -> Any:
         return now
     if clean:
         return m[r + TIME]
-    r = break_off(m, s, now)
+    r = break_off(m, x, s, now)
     m[r + NEXT] = m[o + PARKED]
     if m[o + PARKED] == NOBODY:
         m[o + PARKED_END] = r
@@ -73,16 +86,12 @@ def unhold(memory: Any, maker: int) -> None:
 
 
 @compiled
-def rehome(memory: Any, o: int, there: int, now: int) -> None:
-    """Takes an operator that is held, and all that waits for it, to another site."""
-    m = ints(memory.ctypes.data)
-    here = m[o + HOME]
-    stay(m, here, now)
-    stay(m, there, now)
+def park(m: Any, head: int, o: int) -> None:
+    """Takes an operator's records out of a queue; the others keep their order."""
     kept = NOBODY
     last = NOBODY
-    while m[here + HEAD] != NOBODY:
-        r = dequeue(m, here)
+    while m[head] != NOBODY:
+        r = dequeue(m, head)
         if m[r + AT] == o:
             append(m, o + PARKED, r)
             continue
@@ -95,7 +104,19 @@ def rehome(memory: Any, o: int, there: int, now: int) -> None:
     while kept != NOBODY:
         r = kept
         kept = m[r + NEXT]
-        enqueue(m, here, r)
+        enqueue(m, head, r)
+
+
+@compiled
+def rehome(memory: Any, numbers: Any, o: int, there: int, now: int) -> None:
+    """Takes an operator that is held, and all that waits for it, to another site."""
+    m, x = ints(memory.ctypes.data), floats(numbers.ctypes.data)
+    here = m[o + HOME]
+    stay(m, x, here, now)
+    stay(m, x, there, now)
+    park(m, here + HEAD, o)
+    if m[here + INTERVAL] >= 0:
+        park(m, here + LATER, o)
     m[o + HOME] = there
     m[here + WAITING] -= m[o + WAITS]
     m[there + WAITING] += m[o + WAITS]
@@ -103,19 +124,49 @@ def rehome(memory: Any, o: int, there: int, now: int) -> None:
 
 
 @compiled
-def crash(memory: Any, s: int, now: int) -> None:
+def disband(memory: Any, numbers: Any, o: int, now: int) -> None:
+    """An instance that gets no more records hands over those that wait for it; the one in service ends here."""
+    m, x = ints(memory.ctypes.data), floats(numbers.ctypes.data)
+    s = m[o + HOME]
+    stay(m, x, s, now)
+    park(m, s + HEAD, o)
+    if m[s + INTERVAL] >= 0:
+        park(m, s + LATER, o)
+    r = m[o + PARKED]
+    m[o + PARKED] = NOBODY
+    while r != NOBODY:
+        following = m[r + NEXT]
+        m[o + WAITS] -= 1
+        m[o + ARRIVED] -= 1
+        m[s + WAITING] -= 1
+        stream = m[r + STREAM]
+        for i in range(m[stream + READERS_N]):
+            at = m[stream + READERS] + 2 * i
+            if m[at] == m[o + FIRST_OF] and m[at + 1] == m[r + SIDE]:
+                m[r + KEY] = m[r + SEQ] << NUMBER_SHIFT
+                target = instance(m, at, m[r + SEQ])
+                if m[target + HOME] == s:
+                    hand_over(m, x, target, m[at + 1], r, now)
+                else:
+                    send(m, x, r, s, m[target + HOME], 1 << i, now, False)
+                break
+        r = following
+
+
+@compiled
+def crash(memory: Any, numbers: Any, s: int, now: int) -> None:
     """A site serves no more; the record in service will be served anew."""
-    m = ints(memory.ctypes.data)
+    m, x = ints(memory.ctypes.data), floats(numbers.ctypes.data)
     m[s + DOWN] = 1
     if m[s + SERVING] != NOBODY:
-        put_first(m, s, break_off(m, s, now))
+        put_first(m, s, break_off(m, x, s, now))
 
 
 @compiled
 def put_first(m: Any, s: int, r: int) -> None:
     """Puts a record where its turn is next, or where its rank says."""
     if m[RANKED]:
-        enqueue(m, s, r)
+        enqueue(m, s + HEAD, r)
         return
     m[r + NEXT] = m[s + HEAD]
     if m[s + HEAD] == NOBODY:
@@ -128,9 +179,11 @@ def restart(memory: Any, numbers: Any, s: int, now: int) -> None:
     """A site that was lost serves again."""
     m, x = ints(memory.ctypes.data), floats(numbers.ctypes.data)
     m[s + DOWN] = 0
-    stay(m, s, now)
+    stay(m, x, s, now)
     if m[s + SERVING] == NOBODY:
         start_next(m, x, s, now)
+    if m[s + INTERVAL] >= 0 and not m[s + BATCHING]:
+        poke_next(m, s, now)
 
 
 @compiled
@@ -143,7 +196,7 @@ def set_speed(memory: Any, numbers: Any, s: int, speed: float, now: int) -> None
     if r == NOBODY:
         return
     if before <= 0.0 or speed <= 0.0:
-        put_first(m, s, break_off(m, s, now))
+        put_first(m, s, break_off(m, x, s, now))
         start_next(m, x, s, now)
         return
     count_busy(m, s, now)

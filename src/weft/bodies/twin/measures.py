@@ -26,11 +26,12 @@ class Latencies:
     counts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def add(self, latencies: Ints) -> None:
-        """Takes some more."""
+        """Takes some more, in ascending order."""
         self.n += len(latencies)
-        self.total += int(latencies.sum())
-        self.greatest = max(self.greatest, int(latencies.max()))
-        self.chunks.append(latencies.copy())
+        # In two parts: a day times a hundred thousand records is beyond 64 bits.
+        self.total += (int((latencies >> 20).sum()) << 20) + int((latencies & 0xFFFFF).sum())
+        self.greatest = max(self.greatest, int(latencies[-1]))
+        self.chunks.append(latencies)
         self.kept += len(latencies)
         if self.kept > EXACT_MAX:
             self._fold()
@@ -50,9 +51,9 @@ class Latencies:
             return None
         rank = max(0, int(np.ceil(share * self.n)) - 1)
         if len(self.values) == 0:
-            everything = np.concatenate(self.chunks)
-            self.chunks = [everything]
-            return int(np.partition(everything, rank)[rank])
+            if len(self.chunks) > 1:
+                self.chunks = [np.sort(np.concatenate(self.chunks))]
+            return int(self.chunks[0][rank])
         self._fold() if self.chunks else None
         return int(self.values[np.searchsorted(np.cumsum(self.counts), rank, side="right")])
 
@@ -81,16 +82,22 @@ class Measures:
         self.records: list[tuple[Ints, Ints, Ints]] | None = None
 
     def take(self, sink: Ints, time: Ints, latency: Ints) -> None:
-        """Some records, in the order they arrived."""
+        """Some records."""
         query = self._query_of_sink[sink]
         if self.records is not None:
             self.records.append((sink.copy(), time.copy(), latency.copy()))
-        bucket = time // self.series_ns
-        for q in np.unique(query):
-            mine = query == q
-            self.latencies[q].add(latency[mine])
-            self.series_count[q] += np.bincount(bucket[mine], minlength=SERIES_N)
-            self.series_sum[q] += np.bincount(bucket[mine], weights=latency[mine], minlength=SERIES_N)
+        queries = len(self.latencies)
+        place = query * SERIES_N + time // self.series_ns
+        shape, size = (queries, SERIES_N), queries * SERIES_N
+        self.series_count += np.bincount(place, minlength=size).reshape(shape)
+        self.series_sum += np.bincount(place, weights=latency, minlength=size).reshape(shape)
+        sorted_ = latency[np.lexsort((latency, query))]
+        ends = np.cumsum(np.bincount(query, minlength=queries)).tolist()
+        start = 0
+        for one, end in zip(self.latencies, ends, strict=True):
+            if end > start:
+                one.add(sorted_[start:end])
+            start = end
 
     def forget(self, at_ns: int, born: dict[str, int]) -> None:
         """Counts begin anew."""

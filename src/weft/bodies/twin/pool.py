@@ -1,7 +1,8 @@
-"""Records and their events: a free list of records, a hashed timing wheel, and a heap for the slot at hand.
+"""Records and their events: a free list of records, a timing wheel, and a heap for the slot at hand.
 
 An event is a record with a TIME. What lies in a later slot of the wheel is an unordered list; when its slot comes,
-it enters a small binary heap ordered by (TIME, KEY). KEY is (kind, rank of the stream, number in that stream,
+it enters a small binary heap ordered by (TIME, KEY). What lies beyond one turn of the wheel waits in a coarse wheel,
+whose slots are turns. KEY is (kind, rank of the stream, number in that stream,
 destination), so the order of events at one nanosecond does not depend on how they were scheduled.
 """
 
@@ -10,6 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from weft.bodies.twin.columns import (
+    COARSE,
+    COARSE_MASK,
+    COARSE_SHIFT,
     CURSOR,
     DEST_MASK,
     FREE,
@@ -29,7 +33,7 @@ from weft.bodies.twin.columns import (
     WHEEL_MASK,
     WIDTH,
 )
-from weft.bodies.twin.memory import inlined
+from weft.bodies.twin.memory import compiled, inlined
 
 
 @inlined
@@ -106,40 +110,58 @@ def pop(m: Any) -> Any:
 def schedule(m: Any, r: int) -> None:
     """Puts an event where its TIME says."""
     slot = m[r + TIME] >> m[WIDTH]
-    if slot <= m[CURSOR]:
+    ahead = slot - m[CURSOR]
+    if ahead <= 0:
         push(m, r)
     else:
         at = m[WHEEL] + (slot & m[WHEEL_MASK])
+        if ahead > m[WHEEL_MASK]:
+            at = m[COARSE] + ((slot >> m[COARSE_SHIFT]) & m[COARSE_MASK])
         m[r + NEXT] = m[at]
         m[at] = r
+
+
+@compiled
+def spill(m: Any, block: int) -> None:
+    """Puts the events of the coming turn of the wheel into their slots."""
+    at = m[COARSE] + (block & m[COARSE_MASK])
+    r = m[at]
+    kept = NOBODY
+    while r != NOBODY:
+        following = m[r + NEXT]
+        slot = m[r + TIME] >> m[WIDTH]
+        if slot >> m[COARSE_SHIFT] == block:
+            place = m[WHEEL] + (slot & m[WHEEL_MASK])
+            m[r + NEXT] = m[place]
+            m[place] = r
+        else:
+            m[r + NEXT] = kept
+            kept = r
+        r = following
+    m[at] = kept
 
 
 @inlined
 def refill(m: Any, until: int) -> Any:
     """Turns the wheel to the next slot with an event due and gives the first; NOBODY where none is before `until`."""
-    width, mask, wheel = m[WIDTH], m[WHEEL_MASK], m[WHEEL]
-    last = (until - 1) >> width
+    mask, wheel = m[WHEEL_MASK], m[WHEEL]
+    last = (until - 1) >> m[WIDTH]
     cursor = m[CURSOR]
     while cursor < last:
         cursor += 1
+        if cursor & mask == 0:
+            spill(m, cursor >> m[COARSE_SHIFT])
         r = m[wheel + (cursor & mask)]
         if r == NOBODY:
             continue
         m[CURSOR] = cursor
-        if m[r + NEXT] == NOBODY and m[r + TIME] >> width == cursor:
-            m[wheel + (cursor & mask)] = NOBODY
+        m[wheel + (cursor & mask)] = NOBODY
+        if m[r + NEXT] == NOBODY:
             return r
-        kept = NOBODY
         while r != NOBODY:
             following = m[r + NEXT]
-            if m[r + TIME] >> width == cursor:
-                push(m, r)
-            else:
-                m[r + NEXT] = kept
-                kept = r
+            push(m, r)
             r = following
-        m[wheel + (cursor & mask)] = kept
-        if m[HEAP_N] > 0:
-            return pop(m)
+        return pop(m)
     m[CURSOR] = max(cursor, m[CURSOR])
     return NOBODY

@@ -6,10 +6,16 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from weft.bodies.twin.columns import Floats, Ints
 from weft.model import Query
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,44 @@ class Move:
         }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What was measured over time, as it was counted: latencies in buckets, and how long sites had been busy when."""
+
+    queries: tuple[str, ...]
+    sites: tuple[str, ...]
+    bucket_ns: int
+    records: Ints
+    latency_ns: Floats
+    busy_ns: tuple[tuple[int, Ints], ...]
+
+    def latencies(self) -> list[dict[str, Any]]:
+        """Rows of query, at_s, latency_ms, records."""
+        rows = []
+        for number, query in enumerate(self.queries):
+            for bucket in np.flatnonzero(self.records[number]):
+                count = int(self.records[number, bucket])
+                mean_ms = float(self.latency_ns[number, bucket]) / count / 1e6
+                at_s = int(bucket) * self.bucket_ns / NS_PER_S
+                rows.append({"query": query, "at_s": at_s, "latency_ms": mean_ms, "records": count})
+        return rows
+
+    def utilisations(self) -> list[dict[str, Any]]:
+        """Rows of site, at_s, utilisation."""
+        rows = []
+        before_ns, before = 0, np.zeros(len(self.sites), np.int64)
+        for at_ns, busy in self.busy_ns:
+            if at_ns > before_ns:
+                shares = (busy - before) / (at_ns - before_ns)
+                at_s = before_ns / NS_PER_S
+                rows += [
+                    {"site": name, "at_s": at_s, "utilisation": float(share)}
+                    for name, share in zip(self.sites, shares, strict=True)
+                ]
+            before_ns, before = at_ns, busy
+        return rows
+
+
 @dataclass(slots=True)
 class Result:
     """The outcome of one run; the tables are plain rows, the frames are pandas."""
@@ -46,8 +90,7 @@ class Result:
     operator_rows: list[dict[str, Any]] = field(default_factory=list)
     link_rows: list[dict[str, Any]] = field(default_factory=list)
     site_rows: list[dict[str, Any]] = field(default_factory=list)
-    latency_rows: list[dict[str, Any]] = field(default_factory=list)
-    utilisation_rows: list[dict[str, Any]] = field(default_factory=list)
+    series: Series | None = None
     story: list[str] = field(default_factory=list)
     in_flight_max: int = 0
     placement: dict[str, dict[str, list[str]]] = field(default_factory=dict)
@@ -66,6 +109,16 @@ class Result:
     def text(self) -> str:
         """The JSON as text."""
         return json.dumps(self.as_json(), indent=2)
+
+    @property
+    def latency_rows(self) -> list[dict[str, Any]]:
+        """Mean latency of each query over time, as plain rows."""
+        return [] if self.series is None else self.series.latencies()
+
+    @property
+    def utilisation_rows(self) -> list[dict[str, Any]]:
+        """Utilisation of each site over time, as plain rows."""
+        return [] if self.series is None else self.series.utilisations()
 
     @property
     def latency(self) -> pd.DataFrame:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from weft.bodies.twin.asking import CannotRun, check_instances, check_options, check_placement, check_times
+from weft.bodies.twin.flows import TooFine
 from weft.bodies.twin.gather import gather
-from weft.bodies.twin.layout import DISCIPLINES, Options, lay_out
+from weft.bodies.twin.interruption import Interrupted, Interruption
+from weft.bodies.twin.layout import Discipline, Options, lay_out
 from weft.bodies.twin.measures import SERIES_N, Measures
 from weft.bodies.twin.plane import Overflow, Plane
+from weft.bodies.twin.records import Scaling
 from weft.bodies.twin.result import Result
-from weft.bodies.twin.steering import MOVE_MS_PER_RECORD, Steering
+from weft.bodies.twin.steering import MOVE_MS_PER_RECORD, Steering, interrupts
 from weft.bodies.twin.warn import before_warnings, overflow_warning
 from weft.model import Deployment, Placement
 from weft.plan import place
+from weft.plan.rates import Rates, ideal_rates
 
 NS_PER_S = 1_000_000_000
-SECONDS_MAX = 3_000_000.0
+RECORDS_MAX = 1_000_000
 
 Progress = Callable[[float, float], None]
 """Told how many seconds of how many have passed."""
-
-
-class CannotRun(ValueError):
-    """What is asked cannot be simulated; the text says why."""
 
 
 def run(
@@ -34,44 +35,48 @@ def run(
     plot: str | None = None,
     *,
     warmup_s: float = 0.0,
-    discipline: str = "fcfs",
+    discipline: str | Discipline | None = None,
+    drop_late: bool | None = None,
     latency: str = "emitted",
-    records_max: int = 2_000_000,
+    records_max: int = RECORDS_MAX,
     capacities: tuple[tuple[float, str, float], ...] = (),
+    instances: tuple[Scaling, ...] = (),
     move_ms_per_record: float = MOVE_MS_PER_RECORD,
     progress: Progress | None = None,
 ) -> Result:
     """Simulates a deployment; the same seed gives the same result, bit for bit, but for `wall_s`.
 
-    `capacities` are changes `(at_s, site, capacity)`; `latency` is counted from the record that let a result be
-    emitted, or from the youngest that contributed to it.
+    `capacities` are changes `(at_s, site, capacity)`, `instances` are `(at_s, start | stop, query.operator, site)`.
+    `discipline` and `drop_late` stand for the file's `serve`. `latency` is counted from the record that let a result be
+    emitted, or from the youngest that contributed to it. Ctrl-C ends a run with the results so far.
     """
     began = time.perf_counter()
-    if not 0 < seconds <= SECONDS_MAX or not 0 <= warmup_s < seconds:
-        raise CannotRun(f"seconds must lie above the warm-up and at most {SECONDS_MAX:g}, found {seconds:g}")
-    if discipline not in DISCIPLINES or latency not in ("emitted", "contributing"):
-        raise CannotRun(f"discipline is one of {', '.join(DISCIPLINES)}, latency is emitted or contributing")
+    serve = deployment.control.serve
+    discipline = serve.discipline if discipline is None else discipline
+    check_times(seconds, warmup_s)
+    check_options(discipline, latency)
+    check_instances(deployment, instances)
     if not deployment.sources:
         raise CannotRun("the deployment has no source: nothing would ever happen")
     placement = placement or place(deployment, seed=seed)
-    until_ns = round(seconds * NS_PER_S)
-    options = Options(discipline, latency == "contributing", records_max)
-    plane = prepared(deployment, placement, seconds, seed, options)
-    steering = Steering(deployment, placement, plane, capacities, move_ms_per_record)
-    warnings = before_warnings(deployment, placement)
-    warmup_ns = round(warmup_s * NS_PER_S)
+    check_placement(deployment, placement)
+    rates = ideal_rates(deployment)
+    options = Options(
+        discipline, latency == "contributing", records_max,
+        steady=not capacities and not instances and not interrupts(deployment),
+        drop_late=serve.drop_late if drop_late is None else drop_late,
+    )  # fmt: skip
     try:
-        for moment in _moments(warmup_ns, until_ns):
-            steering.run(moment)
-            if moment == warmup_ns:
-                plane.forget(moment)
-            else:
-                plane.note_busy(moment)
-            if progress is not None:
-                progress(moment / NS_PER_S, seconds)
+        plane = prepared(deployment, placement, seconds, seed, options, rates)
+    except TooFine as error:
+        raise CannotRun(str(error)) from error
+    steering = Steering(deployment, placement, plane, capacities, move_ms_per_record, instances)
+    warnings = before_warnings(deployment, placement, rates)
+    try:
+        _carry_out(plane, steering, seconds, warmup_s, progress)
     except Overflow:
         warnings.append(overflow_warning(plane, records_max))
-    except KeyboardInterrupt:
+    except Interrupted:
         warnings.append(f"interrupted at {plane.now_ns / NS_PER_S:g} s of {seconds:g} s: results so far")
     warnings += steering.warnings
     result = gather(deployment, placement, plane, warnings, tuple(steering.moves), tuple(steering.carrier.story))
@@ -84,15 +89,39 @@ def run(
 
 
 def prepared(
-    deployment: Deployment, placement: Placement, seconds: float, seed: int, options: Options | None = None
+    deployment: Deployment,
+    placement: Placement,
+    seconds: float,
+    seed: int,
+    options: Options | None = None,
+    rates: Rates | None = None,
 ) -> Plane:
     """A record plane at time 0."""
     until_ns = round(seconds * NS_PER_S)
-    layout = lay_out(deployment, placement, until_ns, seed, options or Options())
+    options = options or Options(steady=not interrupts(deployment))
+    layout = lay_out(deployment, placement, until_ns, seed, options, rates or ideal_rates(deployment))
     return Plane(layout, Measures(layout.query_of_sink, len(deployment.queries), until_ns))
 
 
+def _carry_out(plane: Plane, steering: Steering, seconds: float, warmup_s: float, progress: Progress | None) -> None:
+    warmup_ns = round(warmup_s * NS_PER_S)
+    with Interruption() as interruption:
+
+        def paused() -> None:
+            interruption.look()
+            if progress is not None:
+                progress(plane.now_ns / NS_PER_S, seconds)
+
+        plane.paused = paused
+        for moment in _moments(warmup_ns, round(seconds * NS_PER_S)):
+            steering.run(moment)
+            if moment == warmup_ns:
+                plane.forget(moment)
+            else:
+                plane.note_busy(moment)
+
+
 def _moments(warmup_ns: int, until_ns: int) -> list[int]:
-    """Where a run pauses for progress and interruption, its warm-up and its end included."""
+    """Where a run looks at its sites, its warm-up and its end included."""
     steps = {k * -(-until_ns // SERIES_N) for k in range(1, SERIES_N)}
     return sorted(moment for moment in {*steps, warmup_ns, until_ns} if 0 < moment <= until_ns)

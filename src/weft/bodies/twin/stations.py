@@ -3,6 +3,9 @@
 A site serves the waiting record that came first (FCFS), or the one with the least rank (birth + DUE) under another
 discipline. An operator that is HELD is passed over: its records are parked when their turn comes, and return to
 their places when it is released. An idle site starts an arriving record at once, whatever its queue's bound.
+
+A site that serves in batches takes up at a trigger all that waits, and serves it with all that this makes for operators
+of the same site; what leaves the site does so when the batch ends. `poke` asks for a look whether one ends or begins.
 """
 
 from __future__ import annotations
@@ -17,9 +20,13 @@ from weft.bodies.twin.columns import (
     AREA,
     ARRIVED,
     AT,
+    BATCH,
+    BATCH_EVENT,
+    BATCHING,
     BEGUN,
     BIRTH,
     BLOCKS,
+    BORN,
     BUSY,
     CONSTANT,
     COST,
@@ -27,36 +34,52 @@ from weft.bodies.twin.columns import (
     COST_B,
     DOWN,
     DROPPED,
+    DROPS_LATE,
     DUE,
     END,
     EXPONENTIAL,
+    FIRST,
+    FIRST_OF,
+    FIXED,
     FLOATS,
     HEAD,
     HELD,
     HOME,
+    INDEX,
+    INTERVAL,
     KEY,
     KEY_COST,
-    LEFT,
     LIMIT,
+    LOST_N,
     NEVER_NS,
     NEXT,
     NOBODY,
     NORMAL,
     OUTSIDE,
     PARKED,
+    POKED,
+    QUERY,
+    QUERY_LOSS,
+    QUERY_SOURCES,
+    QUERY_SOURCES_N,
     RANK,
     RANKED,
     SEQ,
     SERVING,
     SIDE,
     SINCE,
+    SOURCE_SIZE,
+    SOURCES,
+    SOURCES_N,
     SPEED,
     STARTED,
     STREAM,
+    TAKES_NS_MAX,
     TIME,
     TODO,
     TODO_N,
     TODO_SIZE,
+    TRIGGER,
     UNIFORM,
     WAITING,
     WAITING_MAX,
@@ -64,70 +87,12 @@ from weft.bodies.twin.columns import (
 )
 from weft.bodies.twin.memory import compiled, inlined
 from weft.bodies.twin.pool import give, key_for, schedule
-
-
-@inlined
-def waits_before(m: Any, a: int, b: int) -> Any:
-    """Whether one waiting record is to be served before another, where records are ranked."""
-    return m[a + KEY] < m[b + KEY] or (m[a + KEY] == m[b + KEY] and m[a + SEQ] < m[b + SEQ])
-
-
-@compiled
-def meld(m: Any, a: int, b: int) -> int:
-    """Joins two skew heaps of waiting records (children in LEFT and NEXT)."""
-    if a == NOBODY:
-        return b
-    if b == NOBODY:
-        return a
-    if waits_before(m, b, a):
-        a, b = b, a
-    root = a
-    while True:
-        right = m[a + NEXT]
-        m[a + NEXT] = m[a + LEFT]
-        if right == NOBODY:
-            m[a + LEFT] = b
-            return root
-        if waits_before(m, b, right):
-            right, b = b, right
-        m[a + LEFT] = right
-        a = right
-
-
-@inlined
-def append(m: Any, head: int, r: int) -> None:
-    """Puts a record at the end of a list; `head` is where its first and, next to it, its last record are kept."""
-    m[r + NEXT] = NOBODY
-    if m[head] == NOBODY:
-        m[head] = r
-    else:
-        m[m[head + 1] + NEXT] = r
-    m[head + 1] = r
-
-
-@inlined
-def enqueue(m: Any, s: int, r: int) -> None:
-    """Puts a record into a site's queue; it is the last to come, or has a rank."""
-    if not m[RANKED]:
-        append(m, s + HEAD, r)
-        return
-    m[r + KEY] = m[r + BIRTH] + m[m[r + AT] + DUE] if m[RANKED] == 2 else 0
-    m[r + LEFT] = NOBODY
-    m[r + NEXT] = NOBODY
-    m[s + HEAD] = meld(m, m[s + HEAD], r)
-
-
-@inlined
-def dequeue(m: Any, s: int) -> Any:
-    """Takes the record whose turn it is out of a site's queue."""
-    r = m[s + HEAD]
-    m[s + HEAD] = meld(m, m[r + LEFT], m[r + NEXT]) if m[RANKED] else m[r + NEXT]
-    return r
+from weft.bodies.twin.queues import append, dequeue, enqueue, queue_of
 
 
 @inlined
 def sampled_ns(m: Any, x: Any, o: int, s: int) -> int:
-    """How long the site takes for the operator's next record."""
+    """How long the site takes for the operator's next record: a nanosecond at least, unless it costs nothing."""
     n = m[o + BEGUN]
     f = m[o + FLOATS]
     kind = m[o + COST]
@@ -147,27 +112,31 @@ def sampled_ns(m: Any, x: Any, o: int, s: int) -> int:
         return NEVER_NS
     if speed != 1.0:  # a division takes as long as all the rest here
         cost /= speed
-    return int(cost + 0.5)
+    cost = min(cost, TAKES_NS_MAX)
+    return max(1, int(cost + 0.5)) if kind != CONSTANT or cost > 0.0 else 0
 
 
 @inlined
-def stay(m: Any, s: int, now: int) -> None:
+def stay(m: Any, x: Any, s: int, now: int) -> None:
     """Counts the time that records have spent at a site since its number of records last changed."""
     there = m[s + WAITING] + (1 if m[s + SERVING] != NOBODY else 0)
-    m[s + AREA] += there * (now - m[s + SINCE])
+    x[m[s + SPEED] + AREA] += np.float64(there) * np.float64(now - m[s + SINCE])
     m[s + SINCE] = now
 
 
 @inlined
 def begin(m: Any, x: Any, s: int, r: int, now: int) -> None:
-    """Starts the service of a record."""
-    o = m[r + AT]
+    """Starts the service of a record; the first of a batch carries what the batch itself costs."""
+    o = m[m[r + AT] + FIRST_OF]
     service = sampled_ns(m, x, o, s)
+    if m[s + FIRST] and service < NEVER_NS:
+        service += int(m[s + FIXED] / x[m[s + SPEED]] + 0.5)
+        m[s + FIRST] = 0
     m[o + BEGUN] += 1
     m[s + SERVING] = r
     m[s + STARTED] = now
     m[r + TIME] = now + service
-    m[r + KEY] = key_for(END, m[o + RANK], 0, 0)
+    m[r + KEY] = key_for(END, m[o + RANK], 0, m[s + INDEX])
     schedule(m, r)
 
 
@@ -177,23 +146,77 @@ def count_busy(m: Any, s: int, now: int) -> None:
     m[s + BUSY] += now - m[s + STARTED]
 
 
+@compiled
+def is_late(m: Any, x: Any, o: int, r: int, now: int) -> Any:
+    """Synergy §3.5: whether a record is past its promise, and the promise lets it be dropped."""
+    if now <= m[r + BIRTH] + m[o + DUE]:
+        return False
+    q = m[o + QUERY]
+    born = 0
+    for i in range(m[q + QUERY_SOURCES_N]):
+        born += m[m[q + QUERY_SOURCES + i] + BORN]
+    return np.float64(m[q + LOST_N] + 1) <= x[m[q + QUERY_LOSS]] * np.float64(born)
+
+
+@inlined
+def drop(m: Any, o: int, r: int) -> None:
+    """A record is lost to an operator, and counted."""
+    m[o + DROPPED] += 1
+    m[m[o + QUERY] + LOST_N] += 1
+    give(m, r)
+
+
+@compiled
+def poke(m: Any, s: int, at: int) -> None:
+    """Asks for a look at a site's batches at a moment, unless one is to come anyway."""
+    if m[s + POKED]:
+        return
+    m[s + POKED] = 1
+    r = m[s + BATCH_EVENT]
+    m[r + TIME] = at
+    m[r + KEY] = key_for(BATCH, m[s + INDEX], 0, 0)
+    schedule(m, r)
+
+
+@compiled
+def poke_next(m: Any, s: int, now: int) -> None:
+    """Asks for the next batch, at a whole number of intervals."""
+    at = max(now, m[s + TRIGGER])
+    interval = m[s + INTERVAL]
+    if interval > 0:
+        at = -(-at // interval) * interval
+    poke(m, s, at)
+
+
 @inlined
 def start_next(m: Any, x: Any, s: int, now: int) -> None:
     """Starts the waiting record whose turn it is; records of operators that are held are parked."""
-    if m[s + DOWN]:
+    batched = m[s + INTERVAL] >= 0
+    if m[s + DOWN] or (batched and not m[s + BATCHING]):
         return
     while m[s + HEAD] != NOBODY:
-        r = dequeue(m, s)
+        r = dequeue(m, s + HEAD)
         o = m[r + AT]
         if m[o + HELD]:
             append(m, o + PARKED, r)
             continue
         m[o + WAITS] -= 1
         m[s + WAITING] -= 1
-        begin(m, x, s, r, now)
+        late = m[DROPS_LATE] and is_late(m, x, o, r, now)
+        if late:
+            drop(m, o, r)
+        else:
+            begin(m, x, s, r, now)
         if m[RANKED] and m[o + OUTSIDE] != NOBODY:
+            maker = m[m[o + OUTSIDE] + STREAM]
             admit(m, o)
-        return
+            # Where this goes on to the next record, that may be one of those that were held back until now.
+            if late and not batched and serves_at(m, maker, s) and m[maker + PARKED] != NOBODY:
+                unpark(m, maker)
+        if not late:
+            return
+    if batched:
+        poke(m, s, now)
 
 
 @compiled
@@ -201,7 +224,8 @@ def admit(m: Any, o: int) -> None:
     """Lets the first record that waits outside a full queue in; its maker may go on when none is left outside."""
     r = m[o + OUTSIDE]
     m[o + OUTSIDE] = m[r + NEXT]
-    join_queue(m, m[o + HOME], o, r)
+    s = m[o + HOME]
+    join_queue(m, s, queue_of(m, s), o, r)
     let_go(m, m[r + STREAM])
 
 
@@ -215,14 +239,14 @@ def let_go(m: Any, maker: int) -> None:
 
 
 @inlined
-def join_queue(m: Any, s: int, o: int, r: int) -> None:
+def join_queue(m: Any, s: int, head: int, o: int, r: int) -> None:
     """Puts a record among those that wait."""
     m[r + SEQ] = m[ACCEPTS]
     m[ACCEPTS] += 1
     m[o + WAITS] += 1
     m[s + WAITING] += 1
     m[s + WAITING_MAX] = max(m[s + WAITING_MAX], m[s + WAITING])
-    enqueue(m, s, r)
+    enqueue(m, head, r)
 
 
 @inlined
@@ -232,41 +256,72 @@ def accept(m: Any, x: Any, o: int, side: int, r: int, now: int) -> None:
     m[r + AT] = o
     m[r + SIDE] = side
     m[o + ARRIVED] += 1
-    stay(m, s, now)
-    if m[s + SERVING] == NOBODY and not m[s + DOWN] and not m[o + HELD]:
+    stay(m, x, s, now)
+    if m[s + INTERVAL] >= 0 and takes_into_batch(m, x, s, o, r, now):
+        return
+    if m[s + INTERVAL] < 0 and m[s + SERVING] == NOBODY and not m[s + DOWN] and not m[o + HELD]:
+        if m[DROPS_LATE] and is_late(m, x, o, r, now):
+            drop(m, o, r)
+            return
         m[r + SEQ] = m[ACCEPTS]
         m[ACCEPTS] += 1
         begin(m, x, s, r, now)
     elif m[o + WAITS] < m[o + LIMIT]:
-        join_queue(m, s, o, r)
+        join_queue(m, s, queue_of(m, s), o, r)
+        if m[s + INTERVAL] >= 0 and not m[s + BATCHING]:
+            poke_next(m, s, now)
     elif m[o + BLOCKS]:
         append(m, o + OUTSIDE, r)
         m[m[r + STREAM] + HELD] += 1
     else:
-        m[o + DROPPED] += 1
-        give(m, r)
+        drop(m, o, r)
+
+
+@inlined
+def made_in_batch(m: Any, s: int, r: int) -> Any:
+    """Whether a record was made by an operator of this site while it serves a batch."""
+    maker = m[r + STREAM]
+    source = m[SOURCES] <= maker < m[SOURCES] + m[SOURCES_N] * SOURCE_SIZE
+    return m[s + BATCHING] and not source and m[maker + HOME] == s
+
+
+@inlined
+def serves_at(m: Any, maker: int, s: int) -> Any:
+    """Whether this is an operator of a site that is not held."""
+    source = m[SOURCES] <= maker < m[SOURCES] + m[SOURCES_N] * SOURCE_SIZE
+    return not source and m[maker + HOME] == s and not m[maker + HELD]
+
+
+@compiled
+def takes_into_batch(m: Any, x: Any, s: int, o: int, r: int, now: int) -> Any:
+    """What a batch makes for an operator of the same site is served in the same batch, and never dropped."""
+    if not made_in_batch(m, s, r) or m[s + DOWN] or m[o + HELD]:
+        return False
+    if m[s + SERVING] == NOBODY:
+        m[r + SEQ] = m[ACCEPTS]
+        m[ACCEPTS] += 1
+        begin(m, x, s, r, now)
+    else:
+        join_queue(m, s, s + HEAD, o, r)
+    return True
 
 
 @compiled
 def unpark(m: Any, o: int) -> None:
     """Brings parked records back to their places in the queue of the operator's site."""
-    s = m[o + HOME]
+    head = queue_of(m, m[o + HOME])
     r = m[o + PARKED]
     m[o + PARKED] = NOBODY
-    if m[RANKED]:
-        while r != NOBODY:
-            following = m[r + NEXT]
-            enqueue(m, s, r)
-            r = following
-        return
-    other = m[s + HEAD]
-    m[s + HEAD] = NOBODY
+    other = NOBODY
+    if not m[RANKED]:
+        other = m[head]
+        m[head] = NOBODY
     while r != NOBODY or other != NOBODY:
         if other == NOBODY or (r != NOBODY and m[r + SEQ] < m[other + SEQ]):
             following = m[r + NEXT]
-            enqueue(m, s, r)
+            enqueue(m, head, r)
             r = following
         else:
             following = m[other + NEXT]
-            enqueue(m, s, other)
+            enqueue(m, head, other)
             other = following

@@ -10,11 +10,11 @@ balancers ask for moves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Protocol
+from functools import cached_property, partial
 
 from weft.bodies.twin.balancing import MARK, Balancing
 from weft.bodies.twin.carrier import Carrier
+from weft.bodies.twin.records import Records, Scaling
 from weft.bodies.twin.result import Move
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
 from weft.plan.paths import Paths
@@ -57,24 +57,17 @@ START_NS_MIN = 1 * NS_PER_S
 MOVE_MS_PER_RECORD = 20.0
 AGAIN_NS = 1 * NS_PER_S
 SCENARIO = "asked for by the scenario"
-Key = tuple[str, str]
 
 
-class Records(Protocol):
-    """What steering needs of a record plane."""
+def steers(deployment: Deployment) -> bool:
+    """Whether machines take part: something moves, crashes or restarts, or sites balance."""
+    acts = any(isinstance(what, MoveAt | CrashAt | RestartAt) for what in deployment.scenario)
+    return acts or deployment.control.balance is not None
 
-    now_ns: int
 
-    def advance(self, until_ns: int) -> None: ...
-    def hold(self, operator: Key, clean: bool) -> int: ...
-    def release(self, operator: Key) -> None: ...
-    def rehome(self, operator: Key, site: str) -> None: ...
-    def crash(self, site: str) -> None: ...
-    def restart(self, site: str) -> None: ...
-    def cut(self, one: str, other: str, until_ns: int) -> None: ...
-    def set_capacity(self, site: str, capacity: float) -> None: ...
-    def waiting(self, operator: Key) -> int: ...
-    def arrived(self, operator: Key) -> int: ...
+def interrupts(deployment: Deployment) -> bool:
+    """Whether something in a deployment may hold an operator or a site in mid-service, or change who serves."""
+    return steers(deployment) or deployment.control.scale is not None
 
 
 class Steering:
@@ -87,6 +80,7 @@ class Steering:
         records: Records,
         capacities: tuple[tuple[float, str, float], ...] = (),
         move_ms_per_record: float = MOVE_MS_PER_RECORD,
+        instances: tuple[Scaling, ...] = (),
     ) -> None:
         self.deployment = deployment
         self.records = records
@@ -95,7 +89,6 @@ class Steering:
         self.homes: dict[str, str] = {f"{q}.{o}": sites[0] for (q, o), sites in placement.sites.items()}
         self._keys = {f"{q}.{o}": (q, o) for q, o in placement.sites}
         self._move_ms_per_record = move_ms_per_record
-        self._paths = Paths(deployment)
         self._asked: dict[int, tuple[str, str, float]] = {}
         self._why: dict[int, str] = {}
         self._moving: dict[str, tuple[int, str]] = {}
@@ -109,15 +102,12 @@ class Steering:
         self._cut_until: dict[frozenset[str], int] = {}
         self._down: set[str] = set()
         balance = deployment.control.balance
-        steered = any(isinstance(what, MoveAt | CrashAt | RestartAt) for what in deployment.scenario)
-        self.steered = steered or balance is not None
-        first = deployment.sites[0].name
-        paths = [self._paths.between(first, site.name) for site in deployment.sites]
-        farthest_ms = max(path.delay_ms for path in paths if path is not None)
-        start_ns = -START_NS_MIN - round(4 * farthest_ms * NS_PER_MS) if self.steered else 0
-        self.carrier = Carrier(self._delay_ns, self._perform, start_ns)
+        self.steered = steers(deployment)
+        self.carrier = Carrier(self._delay_ns, self._perform, self._start_ns() if self.steered else 0)
         for at_s, site, capacity in capacities:
             self._at(at_s, partial(records.set_capacity, site, capacity))
+        for at_s, verb, operator, site in instances:
+            self._at(at_s, partial(self.start_instance if verb == "start" else self.stop_instance, operator, site))
         for what in deployment.scenario:
             self._plan(what)
         if self.steered:
@@ -125,6 +115,17 @@ class Steering:
         self.balancing: Balancing | None = None
         if balance is not None:
             self.balancing = Balancing(balance, deployment, placement, self.carrier, records, self._ask)
+
+    @cached_property
+    def _paths(self) -> Paths:
+        return Paths(self.deployment)
+
+    def _start_ns(self) -> int:
+        """So long before sources flow that every operator runs when they do."""
+        first = self.deployment.sites[0].name
+        paths = [self._paths.between(first, site.name) for site in self.deployment.sites]
+        farthest_ms = max(path.delay_ms for path in paths if path is not None)
+        return -START_NS_MIN - round(4 * farthest_ms * NS_PER_MS)
 
     def _begin(self) -> None:
         for key in self._keys.values():
@@ -159,6 +160,18 @@ class Steering:
             case PartitionAt(at_s=at_s, partition=(one, other), for_s=for_s):
                 until_ns = round((at_s + for_s) * NS_PER_S)
                 self._at(at_s, lambda: self._cut(one, other, until_ns))
+
+    def start_instance(self, operator: str, site: str) -> None:
+        """An operator gets one more instance at a site, once its state, if any, has come there over the links."""
+        ready_ns = max(self.carrier.now_ns, self.records.now_ns) + self._state_ns(operator, self.homes[operator], site)
+        self.carrier.at(ready_ns, partial(self.records.start_instance, self._keys[operator], site))
+
+    def stop_instance(self, operator: str, site: str) -> None:
+        """An instance ends; what waits for it goes to the others over the links."""
+        try:
+            self.records.stop_instance(self._keys[operator], site)
+        except ValueError as error:
+            self.warnings.append(f"at {self.carrier.now_ns / NS_PER_S:g} s: {error}")
 
     def _ask(self, operator: str, to: str, reason: str) -> None:
         """Asks for a move, at once."""
@@ -281,10 +294,14 @@ class Steering:
 
     def _move_ns(self, fragment: str, before: str, site: str) -> int:
         query, name = self._keys[fragment]
-        state_kb = self.deployment.query(query).operator(name).state_kb
-        if not state_kb:
+        if not self.deployment.query(query).operator(name).state_kb:
             return round(self._move_ms_per_record * self.records.waiting((query, name)) * NS_PER_MS)
-        path = self._paths.between(before, site)
+        return self._state_ns(fragment, before, site)
+
+    def _state_ns(self, fragment: str, before: str, site: str) -> int:
+        query, name = self._keys[fragment]
+        state_kb = self.deployment.query(query).operator(name).state_kb
+        path = self._paths.between(before, site) if state_kb else None
         if path is None:
             return 0
         sending_ms = state_kb * 8192 / path.bandwidth_kbps if path.bandwidth_kbps else 0.0

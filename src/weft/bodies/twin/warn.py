@@ -5,12 +5,11 @@ from __future__ import annotations
 from weft.bodies.twin import columns as c
 from weft.bodies.twin.plane import Plane
 from weft.model import Deployment, Placement
-from weft.plan.rates import ideal_rates
+from weft.plan.rates import Rates
 
 
-def before_warnings(deployment: Deployment, placement: Placement) -> list[str]:
+def before_warnings(deployment: Deployment, placement: Placement, rates: Rates) -> list[str]:
     """What can be told from the deployment alone: assumptions, silent sources, sites asked for more than they have."""
-    rates = ideal_rates(deployment)
     warnings = list(rates.warnings)
     load: dict[str, float] = {site.name: 0.0 for site in deployment.sites}
     for (query, operator), load_ms in rates.load_ms.items():
