@@ -3,8 +3,9 @@
     python examples/soccer/generate.py [--seconds 60] [--full]
 
 A real-time locating system tracks the ball 2,000 times a second and 143 transmitters on limbs 200 times (Order §5);
-so does `--full`. Without it, a tenth of those rates and one transmitter a person, which two cores bear. What is seen
-of the ball arrives after 1-2 ms, of persons after 5-45 ms. truth.json tells who hit the ball when, and the shots.
+so does `--full`. What is seen of the ball arrives after 1-2 ms, of persons after 5-45 ms. Without it, a tenth of those
+rates and one transmitter a person, which two cores bear, and ten times the delays, so that records are as much out of
+order. truth.json tells who hit the ball when, and which were shots.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ def hits(seconds: float, rng: random.Random) -> list[Hit]:
     return out
 
 
-def ball_rows(found: list[Hit], seconds: float, per_s: int, rng: random.Random) -> list[tuple[float, float, str]]:
+def ball_rows(
+    found: list[Hit], seconds: float, per_s: int, slow: int, rng: random.Random
+) -> list[tuple[float, float, str]]:
     """(arrival, time, line) of every sample of the ball."""
     rows, at, now = [], 0, Hit(0.0, 0, 0.0, 0.0, 0.0, 0.0, False)
     for sample in range(int(seconds * per_s)):
@@ -78,12 +81,12 @@ def ball_rows(found: list[Hit], seconds: float, per_s: int, rng: random.Random) 
             x = GOAL_X
         kicked = 300.0 if now.player and since < HIT_S else rng.uniform(0, 5)
         line = f"ball,0,{x:.3f},{y:.3f},{now.vx:.3f},{now.vy:.3f},{kicked:.1f}"
-        rows.append((time_s + rng.uniform(0.001, 0.002), time_s, line))
+        rows.append((time_s + slow * rng.uniform(0.001, 0.002), time_s, line))
     return rows
 
 
 def limb_rows(
-    found: list[Hit], seconds: float, per_s: int, limbs: int, rng: random.Random
+    found: list[Hit], seconds: float, per_s: int, limbs: int, slow: int, rng: random.Random
 ) -> list[tuple[float, float, str]]:
     """(arrival, time, line) of every sample of every limb; who hits the ball stands at it, all others stay away."""
     rows = []
@@ -99,7 +102,7 @@ def limb_rows(
             sway = 0.1 * math.sin(time_s + limb)
             delay_s = 0.025 + 0.02 * math.sin(time_s / 3 + limb) + rng.uniform(-0.002, 0.002)
             line = f"person,{person},{x + sway:.3f},{y + sway:.3f},0,0,0"
-            rows.append((time_s + min(0.045, max(0.005, delay_s)), time_s, line))
+            rows.append((time_s + slow * min(0.045, max(0.005, delay_s)), time_s, line))
     return rows
 
 
@@ -107,12 +110,13 @@ def fill(folder: Path, seconds: float = 60.0, full: bool = False, seed: int = 7)
     """Write the recordings, and say what they are."""
     rng = random.Random(seed)
     ball_per_s, limb_per_s, limbs = FULL if full else SMALL
+    slow = 1 if full else FULL[1] // SMALL[1]
     found = hits(seconds, rng)
     folder.mkdir(parents=True, exist_ok=True)
     counts = {}
     for name, rows in (
-        ("ball", ball_rows(found, seconds, ball_per_s, rng)),
-        ("limbs", limb_rows(found, seconds, limb_per_s, limbs, rng)),
+        ("ball", ball_rows(found, seconds, ball_per_s, slow, rng)),
+        ("limbs", limb_rows(found, seconds, limb_per_s, limbs, slow, rng)),
     ):
         rows.sort()
         counts[name] = len(rows)

@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from weft import model, spec
     from weft.bodies import twin
     from weft.lab.sweep import sweep
+    from weft.spark.ordering import order
     from weft.spec import load
 
 __version__ = "0.1.0"
-__all__ = ["load", "model", "spec", "sweep", "twin"]
+__all__ = ["load", "model", "order", "spec", "sweep", "twin"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,6 +22,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("weft.spec").load
     if name in ("model", "spec"):
         return importlib.import_module(f"weft.{name}")
+    if name == "order":
+        return importlib.import_module("weft.spark.ordering").order
     if name == "sweep":
         return importlib.import_module("weft.lab.sweep").sweep
     if name == "twin":

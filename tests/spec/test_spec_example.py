@@ -116,7 +116,7 @@ def expected(folder: Path) -> Deployment:
 def test_the_example_loads_into_exactly_what_it_says(folder: Path) -> None:
     report = spec.check(written(folder, EXAMPLE))
     assert report.deployment == expected(folder)
-    assert [problem.field for problem in report.warnings] == ["control.balance", "control.scale", "control.order"]
+    assert [problem.field for problem in report.warnings] == ["control.balance", "control.scale"]
     assert weft.load(folder / "deployment.yaml") == report.deployment
 
 

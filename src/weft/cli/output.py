@@ -110,7 +110,8 @@ def counted(count: int, word: str) -> str:
 
 
 def read(file: Path) -> tuple[Report, Deployment]:
-    """The deployment of a file; where it has errors, all of them on stderr and exit 2."""
+    """The deployment of a file, ordering written out; where it has errors, all of them on stderr and exit 2."""
+    from weft.plan.ordering import with_ordering
     from weft.spec import check
 
     report = check(file)
@@ -118,7 +119,7 @@ def read(file: Path) -> tuple[Report, Deployment]:
         for problem in report.errors:
             note(problem.at(report.file))
         fail(f"{report.file}: {counted(len(report.errors), 'error')}", WRONG_INPUT)
-    return report, report.deployment
+    return report, with_ordering(report.deployment)
 
 
 def as_measured(file: Path, deployment: Deployment, state: Path | None = None) -> tuple[Deployment, list[str]]:

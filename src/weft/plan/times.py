@@ -81,7 +81,9 @@ def carried_times(deployment: Deployment, stateful: Stateful, passes: Passes) ->
             return
         operator = query.operator(name)
         if stateful(query, operator):
-            origins[stream, column] = "watermark" if operator.watermarks else "measured"
+            # What puts records in order has come as far as the last record that it let go.
+            is_watermark = operator.watermarks and operator.order is None
+            origins[stream, column] = "watermark" if is_watermark else "measured"
             return
         if all(passes(operator, upstream, column) for upstream in operator.from_):
             origins[stream, column] = "passed"

@@ -4,11 +4,14 @@ from weft.spec.ddl import ddl
 from weft.spec.facts import changes_count, is_stateful, keys_of, window_column_of
 from weft.spec.keys import AVAILABLE_POLICIES, schema
 from weft.spec.lineage import passes_through
+from weft.spec.ordering import AT_ONCE, order_of, with_ordered_time
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
+from weft.spec.sql import with_reads_from
 from weft.spec.streams import columns
 
 __all__ = [
-    "AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "as_plain", "changes_count", "check", "columns", "ddl",
-    "is_stateful", "keys_of", "load", "passes_through", "schema", "validate", "window_column_of",
+    "AT_ONCE", "AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "as_plain", "changes_count", "check",
+    "columns", "ddl", "is_stateful", "keys_of", "load", "order_of", "passes_through", "schema", "validate",
+    "window_column_of", "with_ordered_time", "with_reads_from",
 ]

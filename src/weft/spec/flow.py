@@ -8,6 +8,7 @@ from weft.model import Deployment, Operator, Query, Sink
 from weft.spec.calls import call_problem
 from weft.spec.modes import check_append, check_statement, check_update, check_watermarks
 from weft.spec.names import check_site
+from weft.spec.ordering import check_order
 from weft.spec.problems import Problems, did_you_mean, listed, unknown
 from weft.spec.resolve import Found
 from weft.spec.sql import SqlError, parsed
@@ -100,10 +101,9 @@ def _reaching(names: list[str], operators: Mapping[str, Operator]) -> set[str]:
 
 def _check_operator(step: Step) -> Columns:
     """Checks one operator over its inputs' columns, and gives its own."""
+    step = check_order(step)
     operator = step.operator
     check_site(operator.site, f"{step.path}.site", step.deployment, step.problems)
-    if operator.order is not None:
-        step.warn("order", "nothing acts on it yet")
     if operator.window is not None and (operator.window.records is None) == (operator.window.seconds is None):
         step.error("window", "must be {records: 5} or {seconds: 10}, one of them")
     if (operator.sql is None) == (operator.call is None):

@@ -88,7 +88,7 @@ def _check_control(deployment: Deployment, problems: Problems) -> None:
         if part is not None and not part.low < part.target < part.high:
             says = f"must hold low < target < high, found {part.low:g}, {part.target:g}, {part.high:g}"
             problems.error(f"control.{name}", says)
-    for name, value in (("balance", control.balance), ("scale", control.scale), ("order", control.order)):
+    for name, value in (("balance", control.balance), ("scale", control.scale)):
         if value is not None:
             acts = "only the twin acts on it so far" if name == "balance" else "nothing acts on it yet"
             problems.warn(f"control.{name}", acts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -133,6 +133,18 @@ def with_own_reads(sql: str, inputs: Sequence[str]) -> tuple[str, dict[str, tupl
     for start, end, text in sorted(changes, reverse=True):
         sql = sql[:start] + text + sql[end + 1 :]
     return sql, names
+
+
+def with_reads_from(sql: str, instead: Mapping[str, str]) -> str:
+    """The statement reading other streams, which it goes on to call by the old names."""
+    by_name = {old.lower(): new for old, new in instead.items()}
+    for table in reversed(_tables(parsed(sql))):
+        new = by_name.get(table.name.lower())
+        if new is not None:
+            alias = "" if table.alias else f" AS `{table.name}`"
+            start, end = table.this.meta["start"], table.this.meta["end"]
+            sql = f"{sql[:start]}`{new}`{alias}{sql[end + 1 :]}"
+    return sql
 
 
 def _tables(tree: exp.Query) -> list[exp.Table]:
