@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.protocol import Input, Message, Received, Send
-from weft.protocol.exclusion import AskFork, Enter, Exit, GiveFork, Refuse
+from weft.protocol.exclusion import AskFork, Enter, Entered, Exit, GiveFork, Refuse
 from weft.protocol.messages import StartFragment
 from weft.protocol.scaling import (
     Bye,
@@ -94,11 +94,36 @@ def member_by_hand(member: Any) -> None:
     """All of this for a member."""
     for case in MEMBER:
         refused(member("a1", "a", {"b1": "b", "b2": "b"}), case)
+    door_by_hand(member)
     late = member("a1", "a", {"b1": "b"})
     late.handle(ask("b1", 1))
     snapshot = late.snapshot()
     assert late.handle(ask("b1", 1)) == [], "the fork has passed it on its way"
     assert late.snapshot() == snapshot
+
+
+def door_by_hand(member: Any) -> None:
+    """A door opens by giving way, lets late-comers pass, and shuts; what is lent is called back when someone waits."""
+    a1 = member("a1", "a", {"b1": "b", "b2": "b", "b3": "b"})
+    for input in (ask("b1", 5), ask("b3", 5), Enter()):
+        a1.handle(input)
+    assert a1.handle(ask("b2", 2)) == [Send("b2", GiveFork(1, 6))], "an earlier request is given way"
+    assert a1.handle(give("b1", 2)) == [], "a fork that was not given away during this request shuts nothing"
+    assert a1.handle(ask("b1", 7, 2)) == [Send("b1", GiveFork(3, 6))], "a later one is let pass"
+    assert a1.handle(give("b2", 2)) == [], "the door is shut"
+    assert a1.handle(give("b3", 2, 9)) == [Send("b1", AskFork(6, 3))], "who comes now waits, and what is lent is called"
+    assert a1.handle(ask("b2", 8, 2)) == [], "but only once"
+    assert a1.handle(give("b1", 4)) == [Entered()]
+    assert a1.handle(Exit()) == [Send("b2", GiveFork(3, 0)), Send("b3", GiveFork(3, 0))]
+    b1 = member("b1", "b", {"a1": "a", "a2": "a", "a3": "a"})
+    b1.handle(Enter())
+    assert b1.handle(give("a1", 1, 1)) == [], "lent by one who goes first"
+    assert b1.handle(give("a2", 1, 2)) == [], "given by one who goes later"
+    assert b1.handle(ask("a1", 1, 1)) == [Send("a1", GiveFork(2, 1)), Send("a2", GiveFork(2, 1))], "the door opens"
+    other = member("b1", "b", {"a1": "a", "a2": "a", "a3": "a"})
+    for input in (Enter(), give("a1", 1, 1), give("a2", 1, 1)):
+        other.handle(input)
+    assert other.handle(ask("a1", 1, 1)) == [Send("a1", GiveFork(2, 1))], "what is lent is not given back uncalled"
 
 
 def instance_by_hand(instance: Any) -> None:

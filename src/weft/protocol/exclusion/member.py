@@ -120,8 +120,6 @@ class Member(Machine):
         """Asks for the forks it lacks."""
         row.clock += 1
         row.state, row.stamp, row.door = ASKING, row.clock, "shut"
-        for fork in row.forks.values():
-            fork.away = KEPT
         lacking = [(peer, fork) for peer, fork in row.forks.items() if not fork.held]
         asked: list[Effect] = [Send(peer, AskFork(row.stamp, fork.handovers)) for peer, fork in lacking]
         return asked + self.entered(row)

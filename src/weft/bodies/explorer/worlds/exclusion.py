@@ -21,7 +21,7 @@ from weft.protocol.exclusion import (
     TwoGroups,
     TwoGroupsAsPublished,
 )
-from weft.protocol.exclusion.member import ASKING, LENT
+from weft.protocol.exclusion.member import ASKING, CALLED, LENT
 
 OUT, WAITS, IN = "out", "waits", "in"
 TOGETHER = "groups in conflict are never inside together"
@@ -96,7 +96,9 @@ def rules(names: Iterable[str]) -> dict[str, Any]:
         away = [fork.away for fork in row.forks.values() if fork.away]
         waits = _kept_waiting(row)
         here = any(fork.held and fork.away for fork in row.forks.values())
-        return not (waits and (row.door == "open" or LENT in away)) and not (away and row.door == "shut") and not here
+        keeps = waits and (row.door == "open" or LENT in away)
+        needless = not waits and CALLED in away
+        return not (here or keeps or needless or (away and row.door == "shut"))
 
     def of(name: str) -> Any:
         return lambda view: all(hold(row) for row in standings(view.machine(name)) if row.state == ASKING)
