@@ -81,7 +81,8 @@ def test_segments_that_all_readers_have_passed_are_deleted(tmp_path: Path) -> No
     writer.retain()
     assert log.first_segment() == 29, "the manifest before the first needed one stays, it carries the times"
     assert len(os.listdir(log.data)) == 10
-    assert log.backlog("two") == (10, 10)
+    assert log.beyond(30) == (10, 10)
+    assert log.beyond(40) == (0, 0)
     log.forget("two")
     writer.retain()
     assert len(os.listdir(log.data)) == 0

@@ -61,6 +61,8 @@ class Drive:
     def _carry(self) -> None:
         try:
             self.result = self.run.go(self._watch)
+            if self.run.flowing_s is not None:
+                self.status = self.run.status()
         except BaseException as error:
             self.error = error
 

@@ -192,11 +192,10 @@ class FragmentRun:
         return total
 
     def backlogs(self) -> Iterator[tuple[Entry, tuple[int, int]]]:
-        """Segments and records that wait in each channel it reads."""
+        """Segments and records of each channel it reads whose results it has not written yet."""
         for entry in self.entries:
             if entry.is_channel:
-                log = self.plans.folders.stream(entry.stream)
-                yield entry, log.backlog(f"{self.fragment.id}~{entry.name}")
+                yield entry, self.plans.folders.stream(entry.stream).beyond(self.counts.get(entry.name, 0))
 
     def backlog(self) -> int:
         """Records that wait in the channels it reads."""

@@ -126,15 +126,14 @@ class Log:
         places = [int(path.read_text()) for path in self.readers.iterdir() if not path.name.startswith(".")]
         return min(places, default=0)
 
-    def backlog(self, reader: str) -> tuple[int, int]:
-        """Segments and records that a reader has not committed yet."""
+    def beyond(self, segment: int) -> tuple[int, int]:
+        """Segments and records that lie from a segment on."""
         try:
-            start = int((self.readers / reader).read_text())
             last = self.last()
-            if last is None or last.segment < start:
+            if last is None or last.segment < segment:
                 return 0, 0
-            passed = self.manifest(start - 1).rows_total if start else 0
-            return last.segment + 1 - start, last.rows_total - passed
+            before = self.manifest(segment - 1).rows_total if segment else 0
+            return last.segment + 1 - segment, last.rows_total - before
         except FileNotFoundError:  # retention or a restart was quicker; the next look will tell
             return 0, 0
 
