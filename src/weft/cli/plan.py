@@ -85,21 +85,22 @@ def _with_policy(deployment: Deployment, policy: str) -> Deployment:
 def planned_json(deployment: Deployment, placement: Placement) -> dict[str, Any]:
     """All that is known of a placement before it runs."""
     from weft.plan.potential import potential
-    from weft.plan.projection import latency_objective, project
+    from weft.plan.projection import latency_objective, latency_total_ms, project
     from weft.plan.rates import ideal_rates
 
     rates = ideal_rates(deployment)
     projected = project(deployment, placement, rates)
     parts = potential(deployment, placement)
     name = deployment.control.place.objective
-    value = parts.total if name == "potential" else latency_objective(deployment, placement, rates)
-    hops = {} if name == "potential" else {"hop_ms": deployment.control.place.hop_ms or 0.0}
+    value = parts.total if name == "potential" else latency_total_ms(deployment, projected)
+    with_hops = latency_objective(deployment, placement, rates)
     return {
         "placement": {query.name: {} for query in deployment.queries} | placement.as_json(),
         "shared": [],
         "projected": {query: dataclasses.asdict(one) for query, one in projected.items()},
         "potential": dataclasses.asdict(parts),
-        "objective": {"name": name, "value": value, **hops},
+        "objective": {"name": name, "value": value},
+        "hops": {"hop_ms": deployment.control.place.hop_ms or 0.0, "latency_ms": with_hops},
         "reasons": reasons(placement),
         "fragments": fragments(deployment, placement),
         "warnings": list(rates.warnings),
@@ -160,9 +161,10 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
     parts, objective = planned["potential"], planned["objective"]
     value = "without bound" if objective["value"] is None else f"{objective['value']:,.2f}"
     say("")
-    hop_ms = objective.get("hop_ms", 0.0)
-    hops = f" ms, of them {hop_ms:g} for each stream between sites" if hop_ms else ""
-    say(f"objective {objective['name']}: {value}{hops}")
+    say(f"objective {objective['name']}: {value}")
+    hops = planned["hops"]
+    if objective["name"] == "latency" and hops["hop_ms"] and hops["latency_ms"] is not None:
+        say(f"counted with {hops['hop_ms']:g} ms for each stream between sites: {hops['latency_ms']:,.2f}")
     say(
         f"potential: load {parts['load']:.4g}, correlation {parts['correlation']:.4g}, network {parts['network']:.4g} "
         f"ms, total {parts['total']:.4g} (weighted)"

@@ -15,6 +15,7 @@ import numpy as np
 from weft.model import Deployment, Placement, Query
 from weft.plan.graph import topological
 from weft.plan.potential import Series, load_series, record_bytes
+from weft.plan.projection import HOP_KBPS
 from weft.plan.rates import Rates, cost_ms, ideal_rates
 from weft.plan.ways import Bools, Floats, Ints, ways
 
@@ -204,9 +205,7 @@ class _Builder:
             end_at=end_at,
             end_node=end_node,
             query_weight=np.array([weight for _, _, weight in self.tangled], np.float64),
-            pair_t=np.zeros(0),
-            pair_a=np.zeros((0, 0)),
-            pair_b=np.zeros((0, 0)),
+            **self._sending(kbps),
             running=np.zeros(0, np.int64),
             price=price,
         )
@@ -215,11 +214,21 @@ class _Builder:
             return found
         return Problem(self.deployment, flat._replace(running=found.homes(running)), *_names(found))
 
+    def _hop_ms(self) -> float:
+        return (self.deployment.control.place.hop_ms or 0.0) if self.objective == "latency" else 0.0
+
     def _delays(self) -> Floats:
         """Delays between sites; what latency counts includes handing over."""
         delays = np.where(self.ways.allowed, self.ways.delay_ms, EXCESS_MS)
-        hop_ms = (self.deployment.control.place.hop_ms or 0.0) if self.objective == "latency" else 0.0
-        return delays + hop_ms * ~np.eye(len(self.sites), dtype=bool)
+        return delays + self._hop_ms() * ~np.eye(len(self.sites), dtype=bool)
+
+    def _sending(self, kbps: Floats) -> dict[str, Floats]:
+        """What a stream between sites costs for what it carries, where handing over costs anything."""
+        hop_ms, n = self._hop_ms(), len(self.sites)
+        if hop_ms == 0.0:
+            return {"pair_t": np.zeros(0), "pair_a": np.zeros((0, 0)), "pair_b": np.zeros((0, 0))}
+        apart = hop_ms / HOP_KBPS * ~np.eye(n, dtype=bool)
+        return {"pair_t": kbps, "pair_a": apart, "pair_b": np.zeros((n, n))}
 
     def _query(self, query: Query) -> None:
         """The nodes and streams of one query; a plain chain to one sink adds up, everything else is tangled."""

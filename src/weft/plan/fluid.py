@@ -21,6 +21,7 @@ from weft.plan.flat import Problem
 from weft.plan.graph import stream_of, topological
 from weft.plan.rates import cost_ms, ideal_rates, output_rate
 from weft.plan.state import goes_there
+from weft.plan.strain import swings
 from weft.plan.ways import Bools, Floats, Ints
 
 STEP_S = 1.0
@@ -79,11 +80,6 @@ def tides(given: Problem) -> Tides:
     swinging = sum(swings(source.arrivals) for source in given.deployment.sources)
     sizes = (m, m, m, m, nodes, n, n, n, n, n, swinging, queries, queries, streams, len(given.flat.way_kbps))
     return Tides(*(np.zeros(size) for size in sizes))
-
-
-def swings(arrivals: Arrivals | None) -> bool:
-    """Whether a rate changes in ways that its mean does not tell; a trace is told by its series."""
-    return isinstance(arrivals, OnOff | Sine)
 
 
 def flow(given: Problem) -> Flow:

@@ -11,9 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.model import Deployment, Placement, Query
-from weft.plan.graph import sink_site, source_names, topological
+from weft.plan.graph import sink_site, source_names, stream_of, topological
 from weft.plan.paths import Paths
+from weft.plan.potential import record_bytes
 from weft.plan.rates import Rates, cost_ms, ideal_rates
+
+# A stream of so many kbps weighs as much as one hop more, so that of placements nearly as good the one that sends less
+# is taken.
+HOP_KBPS = 25_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,26 @@ def latency_total_ms(deployment: Deployment, projected: Mapping[str, Projection]
 
 
 def latency_objective(deployment: Deployment, placement: Placement, rates: Rates | None = None) -> float | None:
-    """What planners with the latency objective minimise: projected latencies with what the deployment says of hops."""
-    hop_ms = deployment.control.place.hop_ms or 0.0
-    return latency_total_ms(deployment, project(deployment, placement, rates, hop_ms=hop_ms))
+    """What planners with the latency objective minimise: projected latencies, hops, a little for what those carry."""
+    hop_ms, used = deployment.control.place.hop_ms or 0.0, rates or ideal_rates(deployment)
+    total = latency_total_ms(deployment, project(deployment, placement, used, hop_ms=hop_ms))
+    if total is None or hop_ms == 0.0:
+        return total
+    sent = sum(_kbps_between(deployment, query, placement, used) for query in deployment.queries)
+    return total + hop_ms / HOP_KBPS * sent
+
+
+def _kbps_between(deployment: Deployment, query: Query, placement: Placement, rates: Rates) -> float:
+    """What a query's streams carry from site to site."""
+    homes = {operator.name: placement.home(query.name, operator.name) for operator in query.operators}
+    bytes_ = record_bytes(deployment, query, rates)
+    reads = [(name, homes[op.name]) for op in query.operators for name in dict.fromkeys(op.from_)]
+    reads += [(sink.from_, sink.site) for sink in query.sinks if sink.site is not None]
+    return sum(
+        rates.per_s[stream_of(query, name)] * bytes_[name] * 8 / 1000
+        for name, end in reads
+        if (homes.get(name) or deployment.source(name).site) != end
+    )
 
 
 def _of_query(

@@ -11,10 +11,18 @@ from random import Random
 
 from weft.model import Deployment, Placement
 from weft.plan.flat import Problem, problem
+from weft.plan.keep import kept
 from weft.plan.reasons import reasons
 from weft.plan.stop import Stop, first_half
-from weft.plan.tiny import TINY_MAX, all_tried, how_many
+from weft.plan.strain import strained
+from weft.plan.tidy import Score, tidied
+from weft.plan.tiny import TINY_MAX, all_tried, how_many, score
 from weft.plan.ways import Ints
+
+# Beyond this many operators tidying up takes longer than searching.
+TIDIED_MAX = 1_000
+# From this many on, compiling costs less than adding up.
+COMPILED_FROM = 30
 
 
 def refine(
@@ -23,14 +31,26 @@ def refine(
     """The least score found within the budget, with a price for every operator that leaves where it runs."""
     given = problem(deployment, running=running, price=price)
     homes = refined(given, running, rng, stop)
+    if given.flat.latency and len(homes) <= TIDIED_MAX and not strained(given, homes):
+        homes = tidied(given, homes, kept(given, running), _score(given))
     return given.placement(homes, reasons(given, homes))
 
 
+def _score(given: Problem) -> Score:
+    if len(given.operators) < COMPILED_FROM:
+        return lambda homes: score(given.flat, homes.tolist())
+    from weft.plan.memory import pack
+    from weft.plan.state import fill
+
+    i, f, _ = pack(given.flat)
+    return lambda homes: fill(i, f, homes)
+
+
 def refined(given: Problem, running: Placement | None, rng: Random, stop: Stop) -> Ints:
-    """As `refine`, of arrays."""
+    """As `refine`, of arrays, before tidying up."""
     if how_many(given, running) <= TINY_MAX:
         return all_tried(given, running)
-    from weft.plan.relief import relieved, strained
+    from weft.plan.relief import relieved
     from weft.plan.search import Search
 
     search = Search(given, running, rng)

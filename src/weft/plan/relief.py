@@ -13,31 +13,18 @@ from weft.plan.anneal import CHAIN_MAX, CHAINS, SWAPS, accepts, grow, target
 from weft.plan.chance import Words, below, share
 from weft.plan.compiled import compiled
 from weft.plan.flat import Problem
-from weft.plan.fluid import Flow, Tides, flow, fluid_ms, swings, tides
+from weft.plan.fluid import Flow, Tides, flow, fluid_ms, tides
 from weft.plan.memory import Bits, pack
 from weft.plan.state import fits
 from weft.plan.stop import AfterSeconds, AfterSteps, Stop
 from weft.plan.ways import Floats, Ints
 
-# Beyond this many operators a try takes too long for any number of them to help.
-RELIEVED_MAX = 2_000
 TRIES_AT_ONCE = 20
 # Tries that come with a budget of steps, times operators: a second or two.
 WORK = 600_000
 TRIES_MIN, TRIES_MAX = 500, 20_000
 HOT, COLD = 3e-3, 3e-5
 LOOKED_AT = 3
-
-
-def strained(given: Problem, homes: Ints) -> bool:
-    """Whether a placement by latency leaves the realm of steady queues: sources swing, or a site is asked too much."""
-    flat = given.flat
-    if not flat.latency or len(homes) > RELIEVED_MAX:
-        return False
-    if any(swings(source.arrivals) for source in given.deployment.sources):
-        return True
-    asked = np.bincount(homes, flat.asked_ms, minlength=len(flat.speed)) / (1000.0 * flat.speed)
-    return bool((asked > flat.quota + 1e-9).any())
 
 
 def relieved(given: Problem, starts: list[Ints], movable: Ints, can_move: Ints, chance: Words, stop: Stop) -> Ints:

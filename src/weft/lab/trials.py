@@ -1,0 +1,79 @@
+"""One run of a scheme in the twin with a placement: what the placement rows of the lab have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from weft.bodies.twin import Result, run
+from weft.bodies.twin.flows import NS_PER_S, steps_of
+from weft.model import Deployment, Placement, Source, Trace, Weights
+from weft.plan import PLANNERS, after_steps
+from weft.plan.flat import problem
+from weft.plan.greedy import greedy_homes
+
+RECOMMENDED = Weights(100.0, 1.0, 0.001)
+STEPS_MAX = 1_000_000
+STATISTICS_S = 50.0
+PERIOD_S = 5.0
+
+
+def ran(world: Deployment, placement: Placement, seed: int, *, warm_up_s: float, measured_s: float) -> Result:
+    """The twin's word, latency from the birth of the youngest contributing record."""
+    seconds = warm_up_s + measured_s
+    return run(world, placement, seconds=seconds, seed=seed, warmup_s=warm_up_s, latency="contributing")
+
+
+def latency_of(result: Result) -> float:
+    """Mean latency over all results of all queries."""
+    found = [one for one in result.queries.values() if one["latency_ms"] is not None]
+    total: float = sum(one["latency_ms"]["mean"] * one["records_out"] for one in found)
+    out: int = sum(one["records_out"] for one in found)
+    return total / out
+
+
+def with_place(world: Deployment, weights: Weights = RECOMMENDED, *, keep: float = 0.0) -> Deployment:
+    """The same deployment planned by the potential with these weights."""
+    place = replace(world.control.place, objective="potential", weights=weights, keep=keep)
+    return replace(world, control=replace(world.control, place=place))
+
+
+def greedy_as_printed(world: Deployment, running: Placement | None = None) -> Placement:
+    """INIT_GREEDY with downstream links only, as the source has it; with `keep`, from what runs."""
+    given = problem(world, "potential")
+    return given.placement(greedy_homes(given, running, as_printed=True), "least potential when its turn came")
+
+
+def planned(world: Deployment, policy: str, seed: int) -> Placement:
+    """What a policy gives."""
+    return PLANNERS[policy](world, None, Random(seed), after_steps(STEPS_MAX))
+
+
+def as_seen(world: Deployment, seed: int, seconds: float) -> Deployment:
+    """The deployment with every source as a warm-up of so many seconds shows it: a trace of its rates."""
+    return replace(world, sources=tuple(_traced(source, seed, seconds) for source in world.sources))
+
+
+def _traced(source: Source, seed: int, seconds: float) -> Source:
+    steps = steps_of(source, (), round(seconds * NS_PER_S), seed)
+    count = round(seconds / PERIOD_S)
+    rates = [_sent(steps, at * PERIOD_S, (at + 1) * PERIOD_S) / PERIOD_S for at in range(count)]
+    return replace(source, arrivals=Trace(tuple(rates), PERIOD_S))
+
+
+def _sent(steps: Sequence[tuple[int, float]], start_s: float, end_s: float) -> float:
+    """Records within a span of time."""
+    start, end, total, begin = start_s * NS_PER_S, end_s * NS_PER_S, 0.0, 0.0
+    for until, per_ns in steps:
+        total += per_ns * max(0.0, min(until, end) - max(begin, start))
+        begin = until
+    return total
+
+
+def correlated(one: Sequence[float], two: Sequence[float]) -> float:
+    """Pearson's coefficient."""
+    mean_1, mean_2 = sum(one) / len(one), sum(two) / len(two)
+    both = sum((a - mean_1) * (b - mean_2) for a, b in zip(one, two, strict=True))
+    spread = sum((a - mean_1) ** 2 for a in one) * sum((b - mean_2) ** 2 for b in two)
+    return float(both / spread**0.5) if spread > 0 else 0.0
