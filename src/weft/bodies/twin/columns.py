@@ -51,7 +51,7 @@ MANY, COST, KEY_COST, KIND, BLOCKS, PARKED, PARKED_END, OUTSIDE, OUTSIDE_END, DR
 RING_0, RING_1, RING_SIZE, WINDOW, QUERY = range(29, 34)
 INSTANCES, INSTANCES_N, FIRST_OF = range(34, 37)  # where it has several; a further one knows the first
 OPERATOR_SIZE = 40
-FILTER, JOIN_RECORDS, JOIN_SECONDS, WINDOW_RECORDS, WINDOW_SECONDS = range(5)
+FILTER, JOIN_RECORDS, JOIN_SECONDS, WINDOW_RECORDS, WINDOW_SECONDS, ORDER = range(6)
 CONSTANT, UNIFORM, EXPONENTIAL, NORMAL, EMPIRICAL = range(5)
 BYTES, COST_A, COST_B, SELECTIVITY, LENGTH, RATE_MAX_0, RATE_MAX_1 = range(7)  # in x, from FLOATS on
 FLOATS_SIZE = 7
@@ -76,6 +76,11 @@ LOST_N, QUERY_SOURCES_N, QUERY_LOSS, QUERY_SOURCES = range(4)
 # A time or count window: its open windows follow as (count, youngest).
 LOW, GREATEST, LATENESS, WINDOWS_N = range(4)
 WINDOW_HEAD = 4
+
+# An ordering operator: its window of delays follows twice, as they came and ranked. Share, margin and deviation in x.
+ORDER_CLOCK, ORDER_HOLD, ORDER_LATE, ORDER_SEEN, ORDER_WAITED, ORDER_KNOWN, ORDER_AT, ORDER_FLOATS = range(8)
+ORDER_HEAD = 8
+ORDER_WINDOW = 512
 
 # The order of events at one nanosecond: services end, records enter links, records arrive, batches end and begin.
 END, HOP, ARRIVE, BATCH = range(4)

@@ -9,6 +9,7 @@ from weft.bodies.twin.plane import Plane
 from weft.bodies.twin.result import Move, Result, Series, promise_kept
 from weft.model import Deployment, Placement
 from weft.plan.graph import source_names
+from weft.plan.ordering import is_ordering
 
 NS_PER_S = 1_000_000_000
 
@@ -83,7 +84,24 @@ def gather(
         story=list(story),
         in_flight_max=plane.get(c.POOL_N_MAX, 0),
         placement=placement.as_json(),
+        ordering=_ordering(deployment, plane),
     )
+
+
+def _ordering(deployment: Deployment, plane: Plane) -> dict[str, dict[str, float]]:
+    """What each ordering operator learned: its hold, mean wait and late records."""
+    found = {}
+    for query in deployment.queries:
+        for operator in filter(is_ordering, query.operators):
+            w = plane.get(plane.layout.operators[query.name, operator.name], c.WINDOW)
+            records = plane.get(w, c.ORDER_SEEN)
+            found[f"{query.name}.{operator.name}"] = {
+                "records": records,
+                "late": plane.get(w, c.ORDER_LATE),
+                "hold_ms": round(plane.get(w, c.ORDER_HOLD) / 1e6, 6),
+                "wait_ms": round(plane.get(w, c.ORDER_WAITED) / 1e6 / max(1, records), 6),
+            }
+    return found
 
 
 def _link_busy_ns(plane: Plane, row: int, end_ns: int) -> int:

@@ -59,6 +59,7 @@ from weft.bodies.twin.columns import (
     NEED,
     NEXT,
     NOBODY,
+    ORDER,
     PARKED,
     PASS,
     PAUSED,
@@ -78,6 +79,7 @@ from weft.bodies.twin.columns import (
     TODO_SIZE,
 )
 from weft.bodies.twin.memory import compiled, floats, inlined, ints
+from weft.bodies.twin.ordering import end_order
 from weft.bodies.twin.pool import give, pop, push, refill, schedule
 from weft.bodies.twin.results import emit, end_join, end_window, results_most, whole
 from weft.bodies.twin.stations import count_busy, poke_next, start_next, stay, unpark
@@ -110,6 +112,8 @@ def end(m: Any, x: Any, r: int, now: int) -> None:
             emit(m, x, o, s, birth, now)
     elif kind in (JOIN_RECORDS, JOIN_SECONDS):
         end_join(m, x, o, s, r, now)
+    elif kind == ORDER:
+        end_order(m, x, o, s, r, now)
     else:
         end_window(m, x, o, s, r, now)
     m[o + ENDED] += 1
@@ -193,7 +197,8 @@ def loop(m: Any, x: Any, now: int, until: int) -> Any:
         elif kind == END:
             o = m[m[r + AT] + FIRST_OF]
             if m[o + MANY]:
-                m[NEED] = results_most(m, x, r, now) * (2 + m[o + READERS_N])
+                most = 1 if m[o + KIND] == ORDER else results_most(m, x, r, now)
+                m[NEED] = most * (2 + m[o + READERS_N])
                 if m[FREE_N] < m[SPARE] + m[NEED]:
                     schedule(m, r)
                     continue

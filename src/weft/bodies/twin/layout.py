@@ -16,6 +16,7 @@ from weft.bodies.twin.ways import Ways
 from weft.model import Deployment, Operator, Placement, Query
 from weft.plan.graph import sink_site, source_names, stream_of
 from weft.plan.intervals import interval_ms
+from weft.plan.ordering import is_ordering
 from weft.plan.rates import SELECTIVITY_DEFAULT, Rates, cost_ms, output_rate
 
 NS_PER_MS = 1_000_000
@@ -195,6 +196,18 @@ def _operator(a: Arena, o: int, query: Query, operator: Operator, seed: int) -> 
     a.set(o, c.PASS, 0 if selectivity >= 1.0 else passing(selectivity) if selectivity > 0.0 else c.PASS_NEVER)
     if operator.window is not None:
         _window(a, o, operator)
+    if is_ordering(operator):
+        _order(a, o, operator)
+
+
+def _order(a: Arena, o: int, operator: Operator) -> None:
+    order = operator.order
+    assert order is not None
+    w = a.rows(c.ORDER_HEAD + 2 * c.ORDER_WINDOW)
+    a.set(w, c.ORDER_FLOATS, a.floats(-1.0 if order.late_max is None else order.late_max, order.lambda_, 0.0))
+    a.set(o, c.WINDOW, w)
+    a.set(o, c.KIND, c.ORDER)
+    a.set(o, c.MANY, 1)
 
 
 def _look_ahead(

@@ -94,6 +94,7 @@ class Result:
     story: list[str] = field(default_factory=list)
     in_flight_max: int = 0
     placement: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    ordering: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """The contract's JSON; of two runs with one seed only `wall_s` differs."""
@@ -104,6 +105,7 @@ class Result:
             "events": self.events,
             "wall_s": self.wall_s,
             "warnings": self.warnings,
+            **({"ordering": self.ordering} if self.ordering else {}),
         }
 
     def text(self) -> str:

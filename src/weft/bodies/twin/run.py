@@ -18,6 +18,7 @@ from weft.bodies.twin.steering import MOVE_MS_PER_RECORD, Steering, interrupts
 from weft.bodies.twin.warn import before_warnings, overflow_warning
 from weft.model import Deployment, Placement
 from weft.plan import place
+from weft.plan.ordering import with_guards, with_ordering
 from weft.plan.rates import Rates, ideal_rates
 
 NS_PER_S = 1_000_000_000
@@ -58,7 +59,8 @@ def run(
     check_instances(deployment, instances)
     if not deployment.sources:
         raise CannotRun("the deployment has no source: nothing would ever happen")
-    placement = placement or place(deployment, seed=seed)
+    deployment = with_ordering(deployment)
+    placement = place(deployment, seed=seed) if placement is None else with_guards(deployment, placement)
     check_placement(deployment, placement)
     rates = ideal_rates(deployment)
     options = Options(
