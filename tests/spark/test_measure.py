@@ -33,13 +33,13 @@ sites: [{name: a, quota: 0.5}, {name: b}]
 links: [{from: a, to: b}]
 sources:
   - {name: made, site: a, format: rate, schema: "ts TIMESTAMP, n BIGINT",
-     arrivals: {kind: sine, rate_per_s: 600, amplitude: 0.8, period_s: 4}}
+     arrivals: {kind: sine, rate_per_s: 160, amplitude: 0.8, period_s: 4}}
 queries:
   - name: q
     promise: {latency_ms: 60000}
     operators:
       - {name: quarter, from: [made], sql: "SELECT * FROM made WHERE n % 4 = 0", site: a}
-      - {name: slow, from: [quarter], call: "slow_rules:slow", args: {ms: 2.0}, site: b}
+      - {name: slow, from: [quarter], call: "slow_rules:slow", args: {ms: 10.0}, site: b}
     sink: {from: slow, format: parquet, path: out}
 """
 
@@ -61,7 +61,7 @@ def test_costs_and_selectivities_are_found_where_they_are_known(spark: Any, tmp_
     run = Run(weft.spec.load(tmp_path / "weft.yaml"), tmp_path / ".weft", Options(seconds=SECONDS_MAX))
     summary = run.go(until_enough)
     found = summary["operators"]
-    assert found["q.slow"]["cost_ms"] == pytest.approx(2.0, rel=0.15)
+    assert found["q.slow"]["cost_ms"] == pytest.approx(10.0, rel=0.15)
     assert found["q.quarter"]["selectivity"] == pytest.approx(0.25, rel=0.02)
     # quarter gives n = 0, 4, 8, ...: every fifth of those is a multiple of 10.
     assert found["q.slow"]["selectivity"] == pytest.approx(0.2, rel=0.02)

@@ -23,7 +23,7 @@ from weft.spark.arrivals import Flow
 from weft.spark.session import start_session
 
 BEHIND_MAX = 0.5  # of what a step offers: a batch or two under way are less, and a hiccup does not count
-RATE_PER_S_FIRST = 100.0
+RATE_PER_S_FIRST = 25.0
 WARMING_STEPS = 3  # at the first rate, not judged: Spark compiles, Python processes start
 SATURATED_BATCHES = 3
 PATIENCE_STEPS = 10
