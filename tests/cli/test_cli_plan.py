@@ -11,7 +11,7 @@ from cli_files import GOOD, changed, weft, weft_json, written
 def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
     found = weft_json("plan", written(tmp_path))
     assert set(found) == {
-        "placement", "shared", "projected", "potential", "objective", "warnings", "reasons", "fragments", "hops",
+        "placement", "shared", "projected", "potential", "objective", "warnings", "reasons", "fragments", "hops", "terms",
     }  # fmt: skip
     assert found["placement"] == {"hourly_use": {"valid": ["gw-1"], "hourly": ["district"]}}
     assert found["reasons"] == {"hourly_use": {"valid": "beside its input readings", "hourly": "pinned"}}

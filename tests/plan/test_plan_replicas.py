@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import math
 from random import Random
 
 import pytest
@@ -10,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_builders import deployment, op, query, source
 
-from weft.model import Deployment, Link, Site
+from weft.lab.s_lab6 import enumerated
+from weft.model import Deployment, Link, Placement, Site
 from weft.plan import NoPlacement
-from weft.plan.availability import availability, availability_when
-from weft.plan.replicas import REPLICA_PLANNERS
+from weft.plan.availability import availability, availability_of, availability_when
+from weft.plan.replicas import REPLICA_PLANNERS, with_backups
 
 SITES = [f"s{at:02}" for at in range(20)]
 
@@ -59,17 +62,38 @@ def test_availability_is_exact_for_few_sites_and_sampled_close_to_it() -> None:
     assert availability(pairs, many, Random(0)) == pytest.approx(0.99**22, abs=0.01)
 
 
-def test_concentration_and_fewer_operators_raise_availability_as_published() -> None:
-    # Fig 4.2's setting made small enough to look at every way for 3 of 12 sites to fail.
-    sites = [f"n{at}" for at in range(12)]
-    by_size = []
-    for operators in (2, 3, 6):
-        spread = [(sites[2 * at], sites[2 * at + 1]) for at in range(operators)]
-        together = [(sites[0], sites[1])] * operators
-        wide = availability_when(spread, sites, 3, Random(0))
-        assert wide < availability_when(together, sites, 3, Random(0))
-        by_size.append(wide)
-    assert by_size[0] > by_size[1] > by_size[2]
+def test_every_way_to_fail_is_counted_as_figure_4_2_does() -> None:
+    """Synergy §4.3.1: two replicas each of 3, 5 and 10 operators on 2 to 2n of 30 sites, all ways for 5 to fail."""
+    # By hand: all on one pair, both of which fail in C(28, 3) of C(30, 5) ways; on separate pairs, inclusion-exclusion.
+    ways = math.comb(30, 5)
+    apart = [1 - (n * math.comb(28, 3) - math.comb(n, 2) * math.comb(26, 1)) / ways for n in (3, 5, 10)]
+    assert [enumerated(n, 2) for n in (3, 5, 10)] == pytest.approx([1 - math.comb(28, 3) / ways] * 3)
+    assert [enumerated(n, 2 * n) for n in (3, 5, 10)] == pytest.approx(apart)
+    for n in (3, 5, 10):
+        by_sites = [enumerated(n, used) for used in range(2, 2 * n + 1, 2)]
+        assert by_sites == sorted(by_sites, reverse=True)
+    assert apart == sorted(apart, reverse=True)
+
+
+def test_counting_ways_to_fail_is_looking_at_each_of_them() -> None:
+    sites = [f"n{at}" for at in range(9)]
+    replicas = [("n0", "n1"), ("n1", "n2"), ("n4", "n0")]
+    each = [all(set(pair) - set(down) for pair in replicas) for down in itertools.combinations(sites, 3)]
+    assert availability_when(replicas, sites, 3, Random(0)) == pytest.approx(sum(each) / len(each))
+
+
+def test_backups_join_primaries_that_are_placed_already() -> None:
+    whole = network(operators=3)
+    homes = Placement({("q", "o0"): ("s03",), ("q", "o1"): ("s03",), ("q", "o2"): ("s07",)})
+    found = with_backups(whole, homes, 2)
+    assert [sites[0] for sites in found.sites.values()] == ["s03", "s03", "s07"]
+    assert found.sites["q", "o2"] == ("s07", "s03")
+    assert found.sites["q", "o0"] == ("s03", "s07")
+    failing = tuple(dataclasses.replace(site, failure_probability=0.1) for site in whole.sites)
+    shaky = dataclasses.replace(whole, sites=failing)
+    # The source's site has no backup; primaries and backups share two sites.
+    expected = 0.9 * 0.99 if shaky.sources[0].site not in ("s03", "s07") else 0.9
+    assert availability_of(shaky, shaky.queries[0], found, Random(0)) == pytest.approx(expected)
 
 
 def test_two_collocated_replicas_come_near_the_optimum_where_others_need_three() -> None:

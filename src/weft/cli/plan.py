@@ -36,6 +36,7 @@ def plan(
     compare: Annotated[bool, typer.Option("--compare", help="All planners side by side, and the twin's word.")] = False,
     seconds: Annotated[float, typer.Option(help="How long the twin runs each for --compare; 0 leaves it out.")] = 30.0,
     plot: Annotated[Path | None, typer.Option(help="Draw sites, links and operators into this file.")] = None,
+    replicas: Annotated[int, typer.Option(help="Also place backups, so many replicas of each operator in all.")] = 1,
     state: State = None,
     json: Json = False,
 ) -> None:
@@ -67,6 +68,11 @@ def plan(
         draw(deployment, placement, plot)
     planned = planned_json(deployment, placement)
     planned["warnings"] = [*warnings, *planned["warnings"]]
+    if replicas != 1:
+        try:
+            planned["replicas"] = _replicated(deployment, placement, replicas, seed)
+        except NoPlacement as error:
+            fail(f"{file}: {error}", WRONG_INPUT)
     if json:
         print_json(planned)
     else:
@@ -87,6 +93,7 @@ def planned_json(deployment: Deployment, placement: Placement) -> dict[str, Any]
     from weft.plan.potential import potential
     from weft.plan.projection import latency_objective, latency_total_ms, project
     from weft.plan.rates import ideal_rates
+    from weft.plan.terms import values
 
     rates = ideal_rates(deployment)
     projected = project(deployment, placement, rates)
@@ -100,11 +107,24 @@ def planned_json(deployment: Deployment, placement: Placement) -> dict[str, Any]
         "projected": {query: dataclasses.asdict(one) for query, one in projected.items()},
         "potential": dataclasses.asdict(parts),
         "objective": {"name": name, "value": value},
+        "terms": values(deployment, placement),
         "hops": {"hop_ms": deployment.control.place.hop_ms or 0.0, "latency_ms": with_hops},
         "reasons": reasons(placement),
         "fragments": fragments(deployment, placement),
         "warnings": list(rates.warnings),
     }
+
+
+def _replicated(deployment: Deployment, placement: Placement, degree: int, seed: int) -> dict[str, Any]:
+    """Where backups would stand, and how likely each query is then up."""
+    from random import Random
+
+    from weft.plan.availability import availability_of
+    from weft.plan.replicas import with_backups
+
+    found = with_backups(deployment, placement, degree)
+    up = {query.name: availability_of(deployment, query, found, Random(seed)) for query in deployment.queries}
+    return {"degree": degree, "placement": found.as_json(), "availability": up}
 
 
 def reasons(placement: Placement) -> dict[str, dict[str, str]]:
@@ -158,10 +178,14 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
         for piece in planned["fragments"]
     ]  # fmt: skip
     print_table("fragments", ("fragment", "site", "operators", "stateful", "reads", "writes"), pieces)
+    if "replicas" in planned:
+        _print_replicas(planned["replicas"])
     parts, objective = planned["potential"], planned["objective"]
     value = "without bound" if objective["value"] is None else f"{objective['value']:,.2f}"
     say("")
     say(f"objective {objective['name']}: {value}")
+    for name, found in planned["terms"].items():
+        say(f"term {name}: {number(found, 4)} x {deployment.control.place.terms[name]:g}")
     hops = planned["hops"]
     if objective["name"] == "latency" and hops["hop_ms"] and hops["latency_ms"] is not None:
         say(f"counted with {hops['hop_ms']:g} ms for each stream between sites: {hops['latency_ms']:,.2f}")
@@ -169,3 +193,15 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
         f"potential: load {parts['load']:.4g}, correlation {parts['correlation']:.4g}, network {parts['network']:.4g} "
         f"ms, total {parts['total']:.4g} (weighted)"
     )
+
+
+def _print_replicas(replicas: dict[str, Any]) -> None:
+    rows: Rows = [
+        (f"{query}.{name}", sites[0], ", ".join(sites[1:]))
+        for query, homes in replicas["placement"].items()
+        for name, sites in homes.items()
+    ]
+    say("")
+    print_table("replicas", ("operator", "primary", "backups"), rows)
+    for query, up in replicas["availability"].items():
+        say(f"  query {query} is up with probability {up:.6g}")

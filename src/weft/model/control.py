@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from weft.model.queries import Order
@@ -28,6 +28,8 @@ class Place:
     keep: float = 0.0
     hop_ms: float | None = None
     """What handing records from site to site costs beside links; None: what it costs the body that runs them."""
+    terms: dict[str, float] = field(default_factory=dict)
+    """Weights of further terms, by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from random import Random
 
+from weft.model import Deployment, Placement, Query
+from weft.plan.graph import sink_site, source_names
+
 Where = tuple[str, str]
 EXACT_MAX = 20
 SAMPLES = 20_000
@@ -27,6 +30,17 @@ def availability(
         return _exact(sorted({tuple(sorted(sites)) for sites in replicas}), used, failing)
     hits = sum(up(replicas, {site for site in used if rng.random() < failing[site]}) for _ in range(samples))
     return hits / samples
+
+
+def availability_of(deployment: Deployment, query: Query, placement: Placement, rng: Random) -> float:
+    """How likely a query is up: a replica of every operator, and the sites of its sources and sinks."""
+    failing = {site.name: site.failure_probability for site in deployment.sites}
+    needed = [placement.sites[query.name, operator.name] for operator in query.operators]
+    needed += [(deployment.source(name).site,) for name in source_names(deployment, query)]
+    homes = {operator.name: placement.home(query.name, operator.name) for operator in query.operators}
+    # A sink that names no site is wherever its operator is.
+    needed += [(sink_site(deployment, query, sink, homes),) for sink in query.sinks if sink.site is not None]
+    return availability(needed, failing, rng)
 
 
 def _exact(replicas: Sequence[Sequence[str]], left: Sequence[str], failing: Mapping[str, float]) -> float:

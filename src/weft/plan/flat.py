@@ -17,6 +17,7 @@ from weft.plan.graph import topological
 from weft.plan.potential import Series, load_series, record_bytes
 from weft.plan.projection import HOP_KBPS
 from weft.plan.rates import Rates, cost_ms, ideal_rates
+from weft.plan.terms import pulls
 from weft.plan.ways import Bools, Floats, Ints, ways
 
 Where = tuple[str, str]
@@ -80,6 +81,8 @@ class Flat(NamedTuple):
     pair_t: Floats
     pair_a: Floats
     pair_b: Floats
+    # What an operator costs at a site by itself (m x n, or nothing).
+    own: Floats
     running: Ints
     price: float
 
@@ -223,12 +226,16 @@ class _Builder:
         return delays + self._hop_ms() * ~np.eye(len(self.sites), dtype=bool)
 
     def _sending(self, kbps: Floats) -> dict[str, Floats]:
-        """What a stream between sites costs for what it carries, where handing over costs anything."""
+        """What streams between sites cost for what they carry where handing over costs anything, and further terms."""
         hop_ms, n = self._hop_ms(), len(self.sites)
-        if hop_ms == 0.0:
-            return {"pair_t": np.zeros(0), "pair_a": np.zeros((0, 0)), "pair_b": np.zeros((0, 0))}
+        more = pulls(self.deployment, self.deployment.control.place.terms)
+        none = np.zeros((0, 0))
+        if hop_ms == 0.0 and more is None:
+            return {"pair_t": np.zeros(0), "pair_a": none, "pair_b": none, "own": none}
         apart = hop_ms / HOP_KBPS * ~np.eye(n, dtype=bool)
-        return {"pair_t": kbps, "pair_a": apart, "pair_b": np.zeros((n, n))}
+        if more is None:
+            return {"pair_t": kbps, "pair_a": apart, "pair_b": np.zeros((n, n)), "own": none}
+        return {"pair_t": kbps, "pair_a": apart + more.per_kbps, "pair_b": more.per_stream, "own": more.own}
 
     def _query(self, query: Query) -> None:
         """The nodes and streams of one query; a plain chain to one sink adds up, everything else is tangled."""

@@ -29,7 +29,9 @@ Bits = NDArray[np.uint8]
     ROOM, SPEED, QUOTA, DELAY, WAY_DELAY, WAY_WIDTH, LOAD, WAVE, VARIANCE, STILL, ASKED, COST, KBPS, LINE, WEIGHT,
     PAIR_T, PAIR_A, PAIR_B, SITE_LOAD, SITE_ASKED, LIFT, SUMS, CORRELATION, VALUE, WAY_KBPS, QUERY_MS, DONE, SCRATCH,
 ) = range(36, 64)  # fmt: skip
-HEAD = 64
+# What an operator costs at a site by itself, and whether anything does.
+OWN, OWNS = 64, 65
+HEAD = 66
 # Weights in the head of `f`.
 W_LOAD, W_CORRELATION, W_NETWORK, PENALTY, EXCESS, PRICE = range(6)
 WEIGHTS = 8
@@ -45,6 +47,7 @@ def pack(flat: Flat) -> tuple[Ints, Floats, Bits]:
         m, nodes, n, k, queries, links, flat.potential, flat.latency, flat.free, chooses, flat.limited, flat.varies,
         flat.carried, len(flat.pair_a) > 0, len(flat.running) > 0, 0,
     )  # fmt: skip
+    head[OWNS] = flat.own.size > 0
     whole = {
         HOME: flat.home, OUT_AT: flat.out_at, OUT_TO: flat.out_to, IN_AT: flat.in_at, IN_FROM: flat.in_from,
         QUERY_OF: flat.query_of, QUERY_AT: flat.query_at, QUERY_NODE: flat.query_node, END_AT: flat.end_at,
@@ -59,6 +62,7 @@ def pack(flat: Flat) -> tuple[Ints, Floats, Bits]:
         PAIR_T: flat.pair_t, PAIR_A: flat.pair_a, PAIR_B: flat.pair_b, SITE_LOAD: np.zeros(n), SITE_ASKED: np.zeros(n),
         LIFT: np.zeros(n), SUMS: np.zeros(n * k), CORRELATION: np.zeros(n), VALUE: np.zeros(n),
         WAY_KBPS: np.zeros(links), QUERY_MS: np.zeros(queries), DONE: np.zeros(nodes), SCRATCH: np.zeros(k),
+        OWN: flat.own,
     }  # fmt: skip
     weights = np.zeros(WEIGHTS)
     weights[:6] = (

@@ -151,3 +151,17 @@ def record_bytes(deployment: Deployment, query: Query, rates: Rates) -> dict[str
             weights = [1.0] * len(inputs)
         sizes[name] = sum(sizes[other] * weight for other, weight in zip(inputs, weights, strict=True)) / sum(weights)
     return sizes
+
+
+def crossings(deployment: Deployment, placement: Placement, rates: Rates) -> list[tuple[str, str, float]]:
+    """Every stream with the sites of its ends and its kbps: sources and sinks that name a site included."""
+    found: list[tuple[str, str, float]] = []
+    for query in deployment.queries:
+        homes = {op.name: placement.home(query.name, op.name) for op in query.operators}
+        bytes_ = record_bytes(deployment, query, rates)
+        reads = [(name, homes[op.name]) for op in query.operators for name in dict.fromkeys(op.from_)]
+        reads += [(sink.from_, sink.site) for sink in query.sinks if sink.site is not None]
+        for name, end in reads:
+            start = homes.get(name) or deployment.source(name).site
+            found.append((start, end, rates.per_s[stream_of(query, name)] * bytes_[name] * 8 / 1000))
+    return found

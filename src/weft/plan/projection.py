@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.model import Deployment, Placement, Query
-from weft.plan.graph import sink_site, source_names, stream_of, topological
+from weft.plan.graph import sink_site, source_names, topological
 from weft.plan.paths import Paths
-from weft.plan.potential import record_bytes
+from weft.plan.potential import crossings
 from weft.plan.rates import Rates, cost_ms, ideal_rates
 
 # A stream of so many kbps weighs as much as one hop more, so that of placements nearly as good the one that sends less
@@ -65,21 +65,8 @@ def latency_objective(deployment: Deployment, placement: Placement, rates: Rates
     total = latency_total_ms(deployment, project(deployment, placement, used, hop_ms=hop_ms))
     if total is None or hop_ms == 0.0:
         return total
-    sent = sum(_kbps_between(deployment, query, placement, used) for query in deployment.queries)
+    sent = sum(kbps for start, end, kbps in crossings(deployment, placement, used) if start != end)
     return total + hop_ms / HOP_KBPS * sent
-
-
-def _kbps_between(deployment: Deployment, query: Query, placement: Placement, rates: Rates) -> float:
-    """What a query's streams carry from site to site."""
-    homes = {operator.name: placement.home(query.name, operator.name) for operator in query.operators}
-    bytes_ = record_bytes(deployment, query, rates)
-    reads = [(name, homes[op.name]) for op in query.operators for name in dict.fromkeys(op.from_)]
-    reads += [(sink.from_, sink.site) for sink in query.sinks if sink.site is not None]
-    return sum(
-        rates.per_s[stream_of(query, name)] * bytes_[name] * 8 / 1000
-        for name, end in reads
-        if (homes.get(name) or deployment.source(name).site) != end
-    )
 
 
 def _of_query(

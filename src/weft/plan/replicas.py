@@ -59,6 +59,20 @@ def collocated(deployment: Deployment, degree: int, rng: Random) -> Placement:
     return _placed(deployment, degree, lambda used, distance: (not used, distance))
 
 
+def with_backups(deployment: Deployment, placement: Placement, degree: int) -> Placement:
+    """Backups for primaries that are placed already: on the closest sites that their query uses, else the closest."""
+    _check(deployment, degree)
+    room = _Room(deployment)
+    sites: dict[tuple[str, str], tuple[str, ...]] = {}
+    for query in deployment.queries:
+        used = {placement.home(query.name, operator.name) for operator in query.operators}
+        for name in topological(query):
+            home = placement.home(query.name, name)
+            sites[query.name, name] = _backups(room, query, name, home, degree, used, lambda used, far: (not used, far))
+            used.update(sites[query.name, name])
+    return Placement({where: sites[where] for where in placement.sites}, placement.reasons)
+
+
 def by_latency(deployment: Deployment, degree: int, rng: Random) -> Placement:
     """Network delay alone: the closest site, used or not."""
     return _placed(deployment, degree, lambda used, distance: (False, distance))

@@ -190,6 +190,8 @@ def pulled(i: Ints, f: Floats, op: int, site: int) -> float:
                 total += line * f[i[c.DELAY] + site * n + end]
                 if i[c.PAIRS]:
                     total += _pair(i, f, op, site, end)
+    if i[c.OWNS]:
+        total += f[i[c.OWN] + op * n + site]
     if i[c.RUNS] and i[i[c.RUNNING] + op] >= 0 and i[i[c.RUNNING] + op] != site:
         total += f[c.PRICE]
     return total
@@ -420,6 +422,8 @@ def _streams(i: Ints, f: Floats, node: int) -> float:
         carried = node < i[c.CARRIED] and reader < i[c.CARRIED]
         if start != end and carried and not goes_there(i, node, at, end, -1):
             total += carry(i, f, start, end, f[i[c.KBPS] + node], 1)
+    if i[c.OWNS] and node < i[c.OPS] and start >= 0:
+        total += f[i[c.OWN] + node * i[c.SITES] + start]
     if i[c.RUNS] and node < i[c.OPS] and start >= 0:
         before = i[i[c.RUNNING] + node]
         if before >= 0 and before != start:

@@ -150,6 +150,8 @@ def _pairs(flat: Flat, home: Sequence[int]) -> float:
             for reader in _readers(flat, node):
                 end = home[reader]
                 total += flat.pair_t[node] * flat.pair_a[start, end] + flat.pair_b[start, end]
+    if flat.own.size:
+        total += sum(flat.own[op, home[op]] for op in range(len(flat.load_ms)))
     for op, before in enumerate(flat.running):
         if before >= 0 and before != home[op]:
             total += flat.price

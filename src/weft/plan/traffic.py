@@ -46,6 +46,7 @@ def traffic(
         pair_t=np.array([used.per_s[f"{query}.{name}"] for query, name in given.operators], np.float64),
         pair_a=np.where(here, -per_record, per_record),
         pair_b=np.where(here, 0.0, per_ms * flat.delay_ms),
+        own=np.zeros((0, 0)),
     )
     return Problem(deployment, pairs, given.operators, given.sites, given.rank)
 

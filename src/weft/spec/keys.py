@@ -160,6 +160,7 @@ PLACE = Table(model.Place, "place", (
     Key("overload_penalty", _NOT_NEGATIVE, "what a site over its quota costs"),
     Key("keep", _SHARE, "the share of operators, the lightest, that stay where they run"),
     Key("hop_ms", _NOT_NEGATIVE, "what a stream between sites costs beside its links; absent: 250 live, 0 in the twin"),
+    Key("terms", ByName(_NOT_NEGATIVE), "weights of further terms to minimise: traffic, risk, or registered ones"),
 ))
 
 BALANCE = Table(model.Balance, "balance", (
