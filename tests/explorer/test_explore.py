@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import msgspec
 import pytest
-from slow import Slow
+from slow_explorer import Slow
 
 from weft.bodies.explorer import Choice, World, run, wander
 from weft.bodies.explorer.explore import BOUNDED, CIRCLE, ENDS, SENT, STEPS_LEGAL
