@@ -105,7 +105,7 @@ def test_warnings_are_told_but_do_not_fail(tmp_path: Path) -> None:
     file = written(tmp_path, GOOD + "control: {scale: {}}\n")
     result = weft("check", file)
     assert result.exit_code == 0
-    assert "control.scale: nothing acts on it yet (warning)" in result.stderr
+    assert "control.scale: only the twin acts on it so far (warning)" in result.stderr
     assert result.stdout.endswith("1 warning\n")
     assert [one["field"] for one in weft_json("check", file)["warnings"]] == ["control.scale"]
 

@@ -104,26 +104,41 @@ def member_by_hand(member: Any) -> None:
 
 def door_by_hand(member: Any) -> None:
     """A door opens by giving way, lets late-comers pass, and shuts; what is lent is called back when someone waits."""
-    a1 = member("a1", "a", {"b1": "b", "b2": "b", "b3": "b"})
-    for input in (ask("b1", 5), ask("b3", 5), Enter()):
+    peers = ("b1", "b2", "b3", "b4", "b5")
+    a1 = member("a1", "a", dict.fromkeys(peers, "b"))
+    for input in (*(ask(peer, 5) for peer in ("b1", "b3", "b4")), Enter()):
         a1.handle(input)
     assert a1.handle(ask("b2", 2)) == [Send("b2", GiveFork(1, 6))], "an earlier request is given way"
     assert a1.handle(give("b1", 2)) == [], "a fork that was not given away during this request shuts nothing"
     assert a1.handle(ask("b1", 7, 2)) == [Send("b1", GiveFork(3, 6))], "a later one is let pass"
+    assert a1.handle(give("b4", 2, 4)) == [], "one lent by an earlier request makes nobody wait"
     assert a1.handle(give("b2", 2)) == [], "the door is shut"
-    assert a1.handle(give("b3", 2, 9)) == [Send("b1", AskFork(6, 3))], "who comes now waits, and what is lent is called"
+    assert a1.handle(ask("b5", 9)) == [Send("b1", AskFork(6, 3))], "who comes now waits, and what is lent is called"
     assert a1.handle(ask("b2", 8, 2)) == [], "but only once"
+    assert a1.handle(give("b3", 2, 11)) == []
     assert a1.handle(give("b1", 4)) == [Entered()]
-    assert a1.handle(Exit()) == [Send("b2", GiveFork(3, 0)), Send("b3", GiveFork(3, 0))]
+    given = [Send("b2", GiveFork(3, 0)), Send("b3", GiveFork(3, 0)), Send("b4", GiveFork(3, 0))]
+    assert a1.handle(Exit()) == [*given, Send("b5", GiveFork(1, 0))]
+    again = [Send(peer, AskFork(12, 1 if peer == "b5" else 3)) for peer in peers[1:]]
+    assert a1.handle(Enter()) == again, "later than all that was heard of"
+    assert a1.handle(ask("b1", 3, 4)) == [Send("b1", GiveFork(5, 12))], "the door opens anew"
+    assert a1.handle(give("b2", 4)) == []
+    assert a1.handle(ask("b2", 13, 4)) == [Send("b2", GiveFork(5, 12))]
     b1 = member("b1", "b", {"a1": "a", "a2": "a", "a3": "a"})
     b1.handle(Enter())
     assert b1.handle(give("a1", 1, 1)) == [], "lent by one who goes first"
     assert b1.handle(give("a2", 1, 2)) == [], "given by one who goes later"
     assert b1.handle(ask("a1", 1, 1)) == [Send("a1", GiveFork(2, 1)), Send("a2", GiveFork(2, 1))], "the door opens"
+    assert b1.handle(give("a1", 3)) == [], "the door is shut"
+    assert b1.handle(ask("a1", 5, 3)) == [Send("a2", AskFork(1, 2))], "what was let pass when it opened is called too"
     other = member("b1", "b", {"a1": "a", "a2": "a", "a3": "a"})
     for input in (Enter(), give("a1", 1, 1), give("a2", 1, 1)):
         other.handle(input)
     assert other.handle(ask("a1", 1, 1)) == [Send("a1", GiveFork(2, 1))], "what is lent is not given back uncalled"
+    inside = member("b1", "b", {"a1": "a"})
+    for input in (Enter(), give("a1", 1, 1), ask("a1", 1, 1)):
+        inside.handle(input)
+    refused(inside, ((), AskFork(1, 1), "a1", "request 1 waits already"))
 
 
 def instance_by_hand(instance: Any) -> None:

@@ -90,8 +90,7 @@ def _check_control(deployment: Deployment, problems: Problems) -> None:
             problems.error(f"control.{name}", says)
     for name, value in (("balance", control.balance), ("scale", control.scale)):
         if value is not None:
-            acts = "only the twin acts on it so far" if name == "balance" else "nothing acts on it yet"
-            problems.warn(f"control.{name}", acts)
+            problems.warn(f"control.{name}", "only the twin acts on it so far")
 
 
 def _check_happening(happening: object, path: str, deployment: Deployment, problems: Problems) -> None:

@@ -4,7 +4,7 @@ Every operator is a fragment of its own. The desk (conductor and mover) stands a
 does not crash; agents crash and restart with their sites. A move pauses its operator from its clean end until it is
 launched at the new site, which takes 20 ms a record that waits for it, or where it has state, as long as that takes
 over the links. What waits travels along; what is under way to the old site is forwarded. Where sites balance, their
-balancers ask for moves.
+balancers ask for moves; where operators scale, their instances start and stop others.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from weft.bodies.twin.balancing import MARK, Balancing
 from weft.bodies.twin.carrier import Carrier
 from weft.bodies.twin.records import Records, Scaling
 from weft.bodies.twin.result import Move
+from weft.bodies.twin.scaling import MARK as SCALE_MARK
+from weft.bodies.twin.scaling import Scaling as Autoscaling
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
 from weft.plan.paths import Paths
 from weft.protocol import Effect
@@ -115,6 +117,10 @@ class Steering:
         self.balancing: Balancing | None = None
         if balance is not None:
             self.balancing = Balancing(balance, deployment, placement, self.carrier, records, self._ask)
+        self.scaling: Autoscaling | None = None
+        if (scale := deployment.control.scale) is not None:
+            acts = (self.start_instance, self.stop_instance, self.moves)
+            self.scaling = Autoscaling(scale, deployment, placement, self.carrier, records, self.homes, *acts)
 
     @cached_property
     def _paths(self) -> Paths:
@@ -222,7 +228,7 @@ class Steering:
     def _delay_ns(self, sender: str, to: str) -> int | None:
         """How long a message takes; None where it is lost."""
         first = self.deployment.sites[0].name
-        start, end = (first if name == DESK else name.removeprefix(MARK) for name in (sender, to))
+        start, end = (first if name == DESK else self._site_of(name) for name in (sender, to))
         path = self._paths.between(start, end)
         if path is None:
             return None
@@ -233,10 +239,16 @@ class Steering:
             return None
         return round(path.delay_ms * NS_PER_MS)
 
+    def _site_of(self, machine: str) -> str:
+        if self.scaling is not None and machine.startswith(SCALE_MARK):
+            return self.scaling.site(machine)
+        return machine.removeprefix(MARK)
+
     def _perform(self, site: str, effect: Effect) -> None:
         carrier = self.carrier
-        if site.startswith(MARK) and self.balancing is not None:
-            self.balancing.perform(site, effect)
+        part = {MARK: self.balancing, SCALE_MARK: self.scaling}.get(site.partition(":")[0] + ":")
+        if part is not None:
+            part.perform(site, effect)
             return
         match effect:
             case Remember(fragment=fragment, epoch=epoch):
