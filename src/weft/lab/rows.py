@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from weft.lab import n_lab1, n_lab2, o_lab1, o_logs, p_lab2
+from weft.lab import (
+    d_lab1,
+    d_lab2,
+    d_lab4,
+    d_lab5,
+    n_lab1,
+    n_lab2,
+    o_lab1,
+    o_lab3,
+    o_logs,
+    p_lab1,
+    p_lab2,
+    p_lab3,
+    p_lab4,
+    p_lab5,
+    s_lab6,
+)
 from weft.lab.frame import Row
 
-ROWS: dict[str, Row] = {row.id: row for row in (n_lab1.ROW, n_lab2.ROW, p_lab2.ROW, o_lab1.ROW, o_logs.ROW)}
+_FILES = (
+    n_lab1, n_lab2, p_lab1, p_lab2, p_lab3, p_lab4, p_lab5, d_lab1, d_lab2, d_lab4, d_lab5, o_lab1, o_logs, o_lab3,
+    s_lab6,
+)  # fmt: skip
+ROWS: dict[str, Row] = {file.ROW.id: file.ROW for file in _FILES}
 
 PLANNED: dict[str, str] = {
     "N-lab1": "tree balancing: total overload, overloaded sites, deviation",
@@ -26,4 +46,5 @@ PLANNED: dict[str, str] = {
     "O-lab3": "online optimisation of 8 operators on 2 sites",
     "S-lab1": "composition against Random and Composition",
     "S-lab2": "composition at 500 sites",
+    "S-lab6": "replicas and availability against four rivals; exact enumeration",
 }
