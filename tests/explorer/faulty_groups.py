@@ -1,53 +1,71 @@
-"""Members and instances with one fault each, and the search for them in the worlds of exclusion and scaling."""
+"""Members and instances with one fault each, and the search for them: by hand, and in the worlds that hold them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import faulty
 import groups_by_hand
 from mutants import Mutant, mutants
 
-from weft.bodies.explorer import run
+from weft.bodies.explorer import World, run
 from weft.bodies.explorer.worlds import exclusion, scaling
-from weft.protocol.exclusion import member, two_groups
+from weft.protocol.exclusion import core, member
+from weft.protocol.scaling import core as scaling_core
 from weft.protocol.scaling import instance
 
-MEMBER = {
-    "IDLE": "ASKING", "ASKING": "IDLE", "INSIDE": "ASKING", "KEPT": "GIVEN", "GIVEN": "LENT", "LENT": "GIVEN",
-    "CALLED": "LENT",
-}  # fmt: skip
 STATES_MAX = 1_000_000
-TWO_GROUPS = {"IDLE": "REQUESTING", "REQUESTING": "IN_CS", "IN_CS": "REQUESTING"}
-INSTANCE = {
-    "WAITING": "ACTIVE", "ACTIVE": "GROWING", "GROWING": "ACTIVE", "LEAVING": "GROWING", "DRAINING": "ENDED",
-    "ENDED": "ACTIVE",
-}  # fmt: skip
 
 
-def all_mutants() -> list[Mutant]:
+class Subject(NamedTuple):
+    """A file whose faults are looked for, the machine in it, and what looks for them."""
+
+    module: ModuleType
+    machine: str
+    swaps: dict[str, str]
+    worlds: Callable[[Any], tuple[World, ...]]
+    by_hand: Callable[[Any], None] | None = None
+
+
+SUBJECTS = (
+    Subject(
+        member, "Member",
+        {"IDLE": "ASKING", "ASKING": "IDLE", "INSIDE": "ASKING", "KEPT": "GIVEN", "GIVEN": "LENT", "LENT": "GIVEN",
+         "CALLED": "LENT"},
+        lambda made: (*exclusion.brisk(made), *exclusion.telling(made)),
+        groups_by_hand.member_by_hand,
+    ),
+    Subject(core, "Core", {"IDLE": "ASKING", "ASKING": "IDLE", "INSIDE": "ASKING"}, exclusion.in_turn),
+    Subject(
+        instance, "Instance",
+        {"WAITING": "ACTIVE", "ACTIVE": "GROWING", "GROWING": "ACTIVE", "LEAVING": "GROWING", "DRAINING": "ENDED",
+         "ENDED": "ACTIVE"},
+        scaling.brisk,
+        groups_by_hand.instance_by_hand,
+    ),
+    Subject(scaling_core, "CoreInstance", {"ACTIVE": "GROWING", "INSIDE": "IDLE"}, scaling.cores),
+)  # fmt: skip
+
+
+def all_mutants() -> list[tuple[Subject, Mutant]]:
     """Every mutant of what excludes and what scales."""
-    return [
-        *mutants(member, swaps=MEMBER), *mutants(two_groups, swaps=TWO_GROUPS), *mutants(instance, swaps=INSTANCE),
-    ]  # fmt: skip
+    return [(one, mutant) for one in SUBJECTS for mutant in mutants(one.module, swaps=one.swaps)]
 
 
-def seen(mutant: Mutant) -> str | None:
+def full_name(subject: Subject, mutant: Mutant) -> str:
+    """A name that no mutant of another file has."""
+    return f"{subject.module.__name__.split('.')[2]}.{mutant.name}"
+
+
+def seen(subject: Subject, mutant: Mutant) -> str | None:
     """What sees a fault: messages fed by hand, or a world and the claim it breaks there; None where nothing does."""
-    made: Any = mutant.load()
-    if mutant.module == member.__name__:
-        machine, by_hand = faulty.guarded(made.Member), groups_by_hand.member_by_hand
-        worlds = (*exclusion.brisk(machine), *exclusion.telling(machine))
-    elif mutant.module == two_groups.__name__:
-        machine, by_hand = faulty.guarded(made.TwoGroups), None
-        worlds = exclusion.corrected(machine)
-    else:
-        machine, by_hand = faulty.guarded(made.Instance), groups_by_hand.instance_by_hand
-        worlds = scaling.brisk(machine)
+    machine = faulty.guarded(getattr(mutant.load(), subject.machine))
     try:
-        if by_hand is not None:
-            by_hand(machine)
-        for world in worlds:
+        if subject.by_hand is not None:
+            subject.by_hand(machine)
+        for world in subject.worlds(machine):
             for violation in run(world._replace(states_max=STATES_MAX)).violations:
                 return f"{world.name}: {violation.claim}"
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Faults made by machine in what excludes and what scales: nearly all are found by the worlds."""
+"""Faults made by machine in what excludes and what scales: nearly all are found by hand or by the worlds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,21 @@ import faulty_groups
 import pytest
 
 SEED = 5
-NOT_FOUND: dict[str, str] = {}
+COMES_BACK = "overwritten when the fork comes back, and not looked at before"
+NOT_FOUND: dict[str, str] = {
+    "exclusion.member.late: drop condition `isinstance(input.message, AskFork)`":
+        "a fork that comes with an old number was refused before",
+    "exclusion.member.before: off by one `(stamp, self.competitors[peer]) < (row.stamp, self.group)`":
+        "groups in conflict differ, so two requests are never equal",
+    "exclusion.member.on_give: drop condition `row.door == 'open'`": "what is away went through an open door",
+    "exclusion.member.on_give: drop condition `stamp > 0`": "without a stamp nobody waits, patient or not",
+    "exclusion.member.on_give: off by one `stamp > 0`": "without a stamp nobody waits, patient or not",
+    "exclusion.member.open_door: drop condition `fork.held`": "only what is here is waited for here",
+    "exclusion.member.give: keep `fork.wants`": COMES_BACK,
+    "exclusion.member.give: keep `fork.patient`": COMES_BACK,
+    "exclusion.member.give: off by one `0`": COMES_BACK,
+    "exclusion.member.give: flip `False` #2": COMES_BACK,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -18,19 +32,22 @@ def guard() -> Iterator[None]:
     yield from faulty.guard()
 
 
+def looked_for() -> list[tuple[faulty_groups.Subject, faulty_groups.Mutant]]:
+    return [one for one in faulty_groups.all_mutants() if faulty_groups.full_name(*one) not in NOT_FOUND]
+
+
 def test_of_thirty_faults_made_by_machine_at_least_twenty_nine_are_found() -> None:
-    mutants = [mutant for mutant in faulty_groups.all_mutants() if mutant.name not in NOT_FOUND]
-    chosen = random.Random(SEED).sample(mutants, 30)
-    missed = [mutant.name for mutant in chosen if not faulty_groups.seen(mutant)]
+    chosen = random.Random(SEED).sample(looked_for(), 30)
+    missed = [faulty_groups.full_name(*one) for one in chosen if not faulty_groups.seen(*one)]
     assert len(missed) * 20 <= len(chosen), f"seed {SEED}: {missed}"
 
 
 def test_every_fault_that_is_not_looked_for_is_still_made() -> None:
-    assert set(NOT_FOUND) <= {mutant.name for mutant in faulty_groups.all_mutants()}
+    assert set(NOT_FOUND) <= {faulty_groups.full_name(*one) for one in faulty_groups.all_mutants()}
 
 
 @pytest.mark.long
 def test_of_all_faults_made_by_machine_nineteen_of_twenty_are_found() -> None:
-    mutants = [mutant for mutant in faulty_groups.all_mutants() if mutant.name not in NOT_FOUND]
-    missed = [mutant.name for mutant in mutants if not faulty_groups.seen(mutant)]
+    mutants = looked_for()
+    missed = [faulty_groups.full_name(*one) for one in mutants if not faulty_groups.seen(*one)]
     assert len(missed) * 20 <= len(mutants), missed
