@@ -1,17 +1,16 @@
 """How good and how fast is placing? Against the exact optimum, a plain annealer and the published greedy, in one run.
 
 Quality counts as the ratio of scores (1 is as good as the rival, below is better); budgets are CPU seconds, after a
-first call that compiles. `python -m benchmarks.placement [--json] [--quick]`.
+first call that compiles. `python -m benchmarks.placement [--json] [--quick] [--plot FILE]`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -39,20 +38,25 @@ from weft.plan.memory import pack
 from weft.plan.search import Search
 from weft.plan.state import fill
 from weft.plan.stop import after_seconds, after_steps
+from weft.plan.traffic import traffic
 
+Objective = Literal["latency", "potential"]
+OBJECTIVES: tuple[Objective, ...] = ("potential", "latency")
+KINDS: tuple[tuple[Objective, bool], ...] = tuple((one, tangled) for one in OBJECTIVES for tangled in (False, True))
 CLOCK = time.process_time
 WEIGHTS = (Weights(100, 1, 0.001), Weights(1, 1, 1), Weights(10, 1, 0.01))
 
 
 def instance(
-    seed: int, operators: int, sites: int, *, objective: str, tangled: bool = False, sparse: bool = False
+    seed: int, operators: int, sites: int, *, objective: Objective, tangled: bool = False, sparse: bool = False
 ) -> Deployment:
     """Chains of about ten, or queries that join, over sites of mixed speed that are about half busy on the mean."""
     rng = Random(seed)
     names = [f"s{at}" for at in range(sites)]
     places = tuple(Site(name, capacity=rng.uniform(0.5, 2.0)) for name in names)
     links = _links(rng, names, sparse)
-    queries, streams = [], []
+    queries: list[Query] = []
+    streams: list[Source] = []
     length = min(10, max(3, operators // 4))
     for at in range(0, operators, length):
         name = f"x{len(streams)}"
@@ -87,7 +91,7 @@ def _query(
     return Query(name, tuple(made), (Sink(made[-1].name, "parquet", "out", rng.choice(names)),))
 
 
-def _scaled(whole: Deployment, busy: float, weights: Weights, objective: str) -> Deployment:
+def _scaled(whole: Deployment, busy: float, weights: Weights, objective: Objective) -> Deployment:
     """The same with costs such that sites would be so busy if all shared the load."""
     from dataclasses import replace
 
@@ -102,7 +106,7 @@ def _scaled(whole: Deployment, busy: float, weights: Weights, objective: str) ->
         ))
         for query in whole.queries
     )  # fmt: skip
-    control = Control(Place(objective=objective, weights=weights))  # type: ignore[arg-type]
+    control = Control(Place(objective=objective, weights=weights))
     return replace(whole, queries=queries, control=control)
 
 
@@ -135,7 +139,7 @@ def searched(given: Problem, seconds: float, seed: int = 0) -> float:
 def small(count: int) -> dict[str, Any]:
     """How often the exact optimum is found, 9 to 12 operators on 3 sites."""
     found: dict[str, Any] = {}
-    for objective in ("potential", "latency"):
+    for objective in OBJECTIVES:
         hits, worst = 0, 1.0
         for seed in range(count):
             given = problem(instance(seed, 9 + seed % 4, 3, objective=objective, tangled=seed % 2 == 0))
@@ -149,7 +153,7 @@ def small(count: int) -> dict[str, Any]:
 def middle(count: int) -> dict[str, Any]:
     """200 operators on 20 sites: refine after 1 s against a plain annealer after 10 s, greedy and the programme."""
     found: dict[str, Any] = {}
-    for objective, tangled in (("potential", False), ("potential", True), ("latency", False), ("latency", True)):
+    for objective, tangled in KINDS:
         ratios, to_greedy, to_dp = [], [], []
         for seed in range(count):
             given = problem(instance(seed, 200, 20, objective=objective, tangled=tangled))
@@ -162,6 +166,37 @@ def middle(count: int) -> dict[str, Any]:
         found[name] = {
             "to_plain_annealer_10s": ratios, "to_greedy_as_printed": to_greedy, "to_dp_corrected": to_dp,
         }  # fmt: skip
+    return found
+
+
+def switched() -> dict[str, Any]:
+    """Eight operators on two sites: whether the optimum is found after each of six switches, from where it was."""
+    from itertools import product
+
+    from weft.lab.o_lab3 import pattern
+
+    given = [traffic(pattern(at)) for at in (0, 1)]
+    best = [min(value(one, np.array(homes)) for homes in product(range(2), repeat=8)) for one in given]
+    running, found = None, 0
+    for at in range(6):
+        now = given[at % 2]
+        homes = Search(now, running, Random(at)).run(after_seconds(0.5, CLOCK))
+        found += value(now, homes) <= best[at % 2] + 1e-9 * abs(best[at % 2])
+        running = now.placement(homes, "")
+    return {"switches": 6, "optimal": found}
+
+
+def fitness(seeds: int) -> dict[str, Any]:
+    """Order's fitness, 100 operators on 10 sites and 500 on 20: the gap after 0.5 s to the best that is known."""
+    found: dict[str, Any] = {}
+    for operators, sites in ((100, 10), (500, 20)):
+        gaps = []
+        for seed in range(seeds):
+            given = traffic(instance(seed, operators, sites, objective="latency", tangled=True))
+            got = searched(given, 0.5, seed)
+            best = min(got, searched(given, 10.0, seed + 1), plain_annealer(given, 10.0, seed))
+            gaps.append((got - best) / abs(best))
+        found[f"{operators} on {sites}"] = {"gap_to_best_known": gaps}
     return found
 
 
@@ -179,24 +214,51 @@ def large(sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
         got = searched(given, 5.0)
         rows.append({
             "operators": operators, "sites": sites, "build_s": built_s, "greedy_s": greedy_s,
+            "greedy_ns_per_pair": 1e9 * greedy_s / (operators * sites),
             "refine_s": CLOCK() - began, "refine_to_greedy": got / value(given, first),
         })  # fmt: skip
     return rows
 
 
+def draw(rows: list[dict[str, Any]], path: str) -> None:
+    """Seconds over pairs of operator and site, both axes by powers of ten."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    pairs = [row["operators"] * row["sites"] for row in rows]
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    for name in ("build_s", "greedy_s"):
+        axes.loglog(pairs, [max(1e-4, row[name]) for row in rows], marker="o", label=name)
+    axes.set_xlabel("operators x sites")
+    axes.set_ylabel("CPU seconds")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    plt.close(figure)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--plot", metavar="FILE", help="draw how times grow")
     parser.add_argument("--quick", action="store_true", help="fewer instances, smaller sizes")
     options = parser.parse_args()
-    warm = problem(instance(0, 12, 3, objective="latency", tangled=True))
+    warm = problem(instance(0, 60, 50, objective="potential", tangled=True, sparse=True))
     Search(warm, None, Random(0)).run(after_steps(10_000))
-    sizes = [(200, 20), (2_000, 100), (20_000, 1_000)][: 2 if options.quick else 3]
-    result = {
-        "small": small(12 if options.quick else 60),
+    dp_homes(warm)
+    exact_homes(problem(instance(0, 9, 3, objective="latency")))
+    sizes = [(200, 20), (500, 50), (2_000, 100), (5_000, 300), (20_000, 1_000)][: 3 if options.quick else 5]
+    result: dict[str, Any] = {
         "large": large(sizes),
-        "middle": middle(1 if options.quick else 3),
+        "small": small(12 if options.quick else 60),
+        "switched": switched(),
+        "fitness": fitness(1 if options.quick else 2),
+        "middle": middle(1 if options.quick else 2),
     }
+    if options.plot:
+        draw(result["large"], options.plot)
     if options.json:
         print(json.dumps(result, indent=2))
         return
@@ -207,4 +269,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

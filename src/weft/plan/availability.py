@@ -61,8 +61,9 @@ def _exact(replicas: Sequence[Sequence[str]], left: Sequence[str], failing: Mapp
 
 
 def availability_when(
-    replicas: Sequence[Sequence[str]], sites: Sequence[str], failed: int, rng: Random, samples: int = SAMPLES
-) -> float:
+    replicas: Sequence[Sequence[str]], sites: Sequence[str], failed: int, rng: Random, samples: int = SAMPLES,
+    ways_max: int = WAYS_MAX,
+) -> float:  # fmt: skip
     """The share of ways for so many of the sites to fail at once that leave the query up (Fig 4.2); sampled if many.
 
     Ways that differ only in sites the query does not use are counted, not looked at.
@@ -70,7 +71,7 @@ def availability_when(
     used = sorted({site for one in replicas for site in one})
     others = len(sites) - len(used)
     most = min(failed, len(used))
-    if sum(math.comb(len(used), count) for count in range(most + 1)) <= WAYS_MAX:
+    if sum(math.comb(len(used), count) for count in range(most + 1)) <= ways_max:
         good = sum(
             math.comb(others, failed - count) * sum(up(replicas, set(down)) for down in combinations(used, count))
             for count in range(max(0, failed - others), most + 1)

@@ -36,23 +36,54 @@ def _read_at(i: Ints, home: Ints, node: int, site: int, end: int) -> bool:
 
 
 @compiled
-def _network(i: Ints, f: Floats, home: Ints, way_kbps: Floats, op: int, both: bool, out: Floats) -> None:
+def towards(i: Ints, f: Floats) -> Floats:
+    """Delays by their ends, so that all that lead to one site lie side by side; nothing where links may be full."""
+    if i[c.LIMITED]:
+        return np.zeros((0, 0))
+    n = i[c.SITES]
+    found = np.empty((n, n))
+    for end in range(n):
+        for start in range(n):
+            found[end, start] = f[i[c.DELAY] + start * n + end]
+    return found
+
+
+@compiled
+def _network(
+    i: Ints, f: Floats, home: Ints, way_kbps: Floats, op: int, both: bool, out: Floats, ends: Floats
+) -> None:
     """Adds the network potential of an operator at every site; `both` also looks at where its inputs come from."""
     m, n = i[c.OPS], i[c.SITES]
     for at in range(i[i[c.OUT_AT] + op], i[i[c.OUT_AT] + op + 1]):
         reader = i[i[c.OUT_TO] + at]
         if reader >= m or home[reader] < 0 or _read_at(i, home, op, home[reader], at):
             continue
+        if not i[c.LIMITED]:
+            weight, row = f[c.W_NETWORK], ends[home[reader]]
+            for site in range(n):
+                out[site] += weight * row[site]
+            continue
         for site in range(n):
             if site != home[reader]:
                 out[site] += f[c.W_NETWORK] * _path_cost(i, f, way_kbps, site, home[reader], f[i[c.KBPS] + op])
-    if not both:
-        return
+    if both:
+        _from_inputs(i, f, home, way_kbps, op, out)
+
+
+@compiled
+def _from_inputs(i: Ints, f: Floats, home: Ints, way_kbps: Floats, op: int, out: Floats) -> None:
+    """What inputs that are placed already would send to an operator at every site."""
+    m, n = i[c.OPS], i[c.SITES]
     for at in range(i[i[c.IN_AT] + op], i[i[c.IN_AT] + op + 1]):
         node = i[i[c.IN_FROM] + at]
         if node >= m or home[node] < 0:
             continue
         others = i[i[c.OUT_AT] + node + 1] - i[i[c.OUT_AT] + node] > 1
+        if not others and not i[c.LIMITED]:
+            weight, begin = f[c.W_NETWORK], i[c.DELAY] + home[node] * n
+            for site in range(n):
+                out[site] += weight * f[begin + site]
+            continue
         for site in range(n):
             if site != home[node] and not (others and _read_at(i, home, node, site, i[i[c.OUT_AT] + node + 1])):
                 out[site] += f[c.W_NETWORK] * _path_cost(i, f, way_kbps, home[node], site, f[i[c.KBPS] + node])
@@ -61,30 +92,31 @@ def _network(i: Ints, f: Floats, home: Ints, way_kbps: Floats, op: int, both: bo
 @compiled
 def own_potential(
     i: Ints, f: Floats, home: Ints, load: Floats, sums: Floats, spread: Floats, way_kbps: Floats, op: int, both: bool,
-    out: Floats, only_least: bool,
+    out: Floats, only_least: bool, ends: Floats,
 ) -> None:  # fmt: skip
     """PE(o, h, P) for every site h, the operator's own load included, against what is placed so far.
 
     Where only the least counts, a correlation that could not make a site the best is left out.
     """
     out[:] = 0.0
-    _network(i, f, home, way_kbps, op, both, out)
+    _network(i, f, home, way_kbps, op, both, out, ends)
     moving = i[c.VARIES] and f[c.W_CORRELATION] != 0.0 and f[i[c.VARIANCE] + op] > f[i[c.STILL] + op]
     k = i[c.PERIODS]
     wave = f[i[c.WAVE] + op * k : i[c.WAVE] + op * k + k]
     room = f[i[c.ROOM] : i[c.ROOM] + i[c.SITES]]
     own, weight, penalty, variance = f[i[c.LOAD] + op], f[c.W_LOAD], f[c.PENALTY], f[i[c.VARIANCE] + op]
-    least = np.inf
     for site in range(len(load)):
         out[site] += weight * filled((load[site] + own) / room[site], penalty)
-        hopeless = only_least and out[site] - f[c.W_CORRELATION] >= least
-        if moving and not hopeless and spread[site] > 1e-18 * load[site] * load[site]:
+    if not moving:
+        return
+    least = np.min(out) + 2.0 * f[c.W_CORRELATION] if only_least else np.inf
+    for site in range(len(load)):
+        if out[site] <= least and spread[site] > 1e-18 * load[site] * load[site]:
             both_ = 0.0
             for at in range(len(wave)):
                 both_ += wave[at] * sums[site, at]
             rho = both_ / np.sqrt(variance * spread[site])
             out[site] += f[c.W_CORRELATION] * max(-1.0, min(1.0, rho))
-        least = min(least, out[site])
 
 
 @compiled
@@ -125,7 +157,7 @@ def greedy_sweep(i: Ints, f: Floats, b: Bits, choices: Bools, order: Ints, home:
     """INIT_GREEDY: each operator where its own potential is least; homes of 0 or more are fixed already."""
     n = i[c.SITES]
     load, sums, spread = np.zeros(n), np.zeros((n, i[c.PERIODS])), np.zeros(n)
-    way_kbps, out = np.zeros(i[c.WAYS]), np.empty(n)
+    way_kbps, out, ends = np.zeros(i[c.WAYS]), np.empty(n), towards(i, f)
     fixed = home.copy()
     home[: i[c.OPS]] = -1
     for op in range(i[c.OPS]):
@@ -134,7 +166,7 @@ def greedy_sweep(i: Ints, f: Floats, b: Bits, choices: Bools, order: Ints, home:
     for op in order:
         if home[op] >= 0:
             continue
-        own_potential(i, f, home, load, sums, spread, way_kbps, op, both, out, not i[c.CHOOSES])
+        own_potential(i, f, home, load, sums, spread, way_kbps, op, both, out, not i[c.CHOOSES], ends)
         best = -1
         for site in range(n):
             if choices[op, site] and (best < 0 or out[site] < out[best]):
@@ -169,7 +201,7 @@ def programme(i: Ints, f: Floats, choices: Bools, order: Ints, fixed: Ints, both
     k, links = i[c.PERIODS], i[c.WAYS]
     home = np.empty((n, len(fixed)), np.int64)
     load, sums, spread, way_kbps = np.zeros((n, n)), np.zeros((n, n, k)), np.zeros((n, n)), np.zeros((n, links))
-    total, out = np.zeros(n), np.empty((n, n))
+    total, out, ends = np.zeros(n), np.empty((n, n)), towards(i, f)
     for state in range(n):
         home[state] = fixed
         home[state, :m] = -1
@@ -181,8 +213,9 @@ def programme(i: Ints, f: Floats, choices: Bools, order: Ints, fixed: Ints, both
             continue
         for state in range(n):
             own_potential(
-                i, f, home[state], load[state], sums[state], spread[state], way_kbps[state], op, both, out[state], False
-            )
+                i, f, home[state], load[state], sums[state], spread[state], way_kbps[state], op, both, out[state],
+                False, ends,
+            )  # fmt: skip
         came = np.full(n, np.argmin(total), np.int64)
         reached = np.full(n, np.inf)
         for site in range(n):
