@@ -37,15 +37,17 @@ SUBJECTS = (
         lambda made: (*exclusion.brisk(made), *exclusion.telling(made)),
         groups_by_hand.member_by_hand,
     ),
-    Subject(core, "Core", {"IDLE": "ASKING", "ASKING": "IDLE", "INSIDE": "ASKING"}, exclusion.in_turn),
+    Subject(core, "Core", {"IDLE": "ASKING", "ASKING": "IDLE", "INSIDE": "ASKING"}, exclusion.in_turn,
+            groups_by_hand.core_by_hand),
     Subject(
         instance, "Instance",
         {"WAITING": "ACTIVE", "ACTIVE": "GROWING", "GROWING": "ACTIVE", "LEAVING": "GROWING", "DRAINING": "ENDED",
          "ENDED": "ACTIVE"},
-        scaling.brisk,
+        lambda made: (*scaling.brisk(made), *scaling.cores(instance=made)),
         groups_by_hand.instance_by_hand,
     ),
-    Subject(scaling_core, "CoreInstance", {"ACTIVE": "GROWING", "INSIDE": "IDLE"}, scaling.cores),
+    Subject(scaling_core, "CoreInstance", {"ACTIVE": "GROWING", "INSIDE": "IDLE"}, scaling.cores,
+            groups_by_hand.core_instance_by_hand),
 )  # fmt: skip
 
 

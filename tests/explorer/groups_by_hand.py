@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.protocol import Input, Message, Received, Send
+from weft.protocol import IllegalStep, Input, Message, Received, Send
 from weft.protocol.exclusion import AskFork, Enter, Entered, Exit, GiveFork, Refuse
 from weft.protocol.messages import StartFragment
 from weft.protocol.scaling import (
     Bye,
+    Create,
     Drained,
     Ended,
     Grow,
@@ -17,6 +18,7 @@ from weft.protocol.scaling import (
     NewInstances,
     Place,
     Retire,
+    Retired,
     Shrink,
     StartInstance,
 )
@@ -154,3 +156,49 @@ def instance_by_hand(instance: Any) -> None:
         effects = ending.handle(input)
     assert effects == [Send("d", Bye("o")), Ended()]
     assert ending.handle(_ANNOUNCED) == ending.handle(_ANNOUNCED) == [Send("u", Heard(1))], "an ended one answers"
+
+
+def fails(machine: Any, input: Input) -> bool:
+    """Whether an input is no legal step."""
+    try:
+        machine.handle(input)
+    except IllegalStep:
+        return True
+    return False
+
+
+def core_by_hand(core: Any) -> None:
+    """A core asks once, leaves once, answers competitors only, and has a story."""
+    b1 = core("b1", "b", {"a1": "a", "c1": "c"})
+    assert fails(b1, Exit())
+    assert b1.handle(Enter()) == [Send("a1", AskFork(1, 0))]
+    assert fails(b1, Enter())
+    assert fails(b1, Exit())
+    assert fails(b1, Drained())
+    refused(b1, ((), AskFork(1, 0), "stranger", "no competitor"))
+    assert b1.handle(give("a1", 1)) == [Entered()], "it holds the fork downstream"
+    assert b1.states() == {"a": "inside", "c": "inside"}
+    assert len(b1.story()) == 3
+
+
+def core_instance_by_hand(core: Any) -> None:
+    """A core does one thing at a time, and only its last child can end."""
+    sides = {"u": "up"}, {"d": "down"}
+    x = core("x", Place("o", ("up",), ("down",)), *sides, {"u": "up", "d": "down"}, {"up": 0, "o": 1, "down": 2})
+    assert x.handle(Shrink()) == [], "there is nothing to end"
+    assert x.handle(Grow(2)) == [Send("d", AskFork(1, 0))], "upstream it holds the fork"
+    assert x.handle(Shrink()) == x.handle(Grow(1)) == []
+    new = NewInstances(1, "o", ("x.1", "x.2"))
+    grown = [Create("x.1"), Create("x.2"), Send("d", new), Send("u", new)]
+    assert x.handle(give("d", 1)) == grown
+    x.handle(Received("d", Heard(1)))
+    start = StartInstance((("u", "up"),), (("d", "down"),))
+    assert x.handle(Received("u", Heard(1))) == [Send("x.1", start), Send("x.2", start)]
+    refused(x, ((), Retired(), "x.2", "not to end"))
+    assert x.handle(Shrink()) == [Send("x.2", Retire())]
+    refused(x, ((), Retired(), "x.1", "not to end"))
+    assert x.handle(Received("x.2", Retired())) == []
+    assert (x.children, x.core.state) == (["x.1"], "idle")
+    assert x.handle(Grow(1))[0] == Create("x.3")
+    refused(x, ((), Retired(), "x.3", "not to end"))
+    assert len(x.story()) > 5

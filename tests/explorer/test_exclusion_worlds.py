@@ -12,8 +12,8 @@ from weft.bodies.explorer import NAMES, World, explore, read_scenario, replayed,
 from weft.bodies.explorer.explore import ENDS
 from weft.bodies.explorer.worlds import exclusion, scaling
 from weft.cli.app import app
-from weft.protocol.exclusion import Member, Ra2, TwoGroups, TwoGroupsAsPublished
-from weft.protocol.scaling import Instance
+from weft.protocol.exclusion import Core, Member, Ra2, TwoGroups, TwoGroupsAsPublished
+from weft.protocol.scaling import CoreInstance, Instance
 
 
 @pytest.mark.parametrize("world", exclusion.brisk(), ids=lambda world: world.name)
@@ -32,6 +32,8 @@ def test_two_groups_of_two_with_two_requests_each_hold_within_their_bound_of_mes
 def test_what_cannot_be_meant_is_refused_and_changes_nothing() -> None:
     groups_by_hand.member_by_hand(Member)
     groups_by_hand.instance_by_hand(Instance)
+    groups_by_hand.core_by_hand(Core)
+    groups_by_hand.core_instance_by_hand(CoreInstance)
 
 
 @pytest.mark.parametrize(

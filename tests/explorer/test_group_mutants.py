@@ -11,6 +11,7 @@ import pytest
 
 SEED = 5
 COMES_BACK = "overwritten when the fork comes back, and not looked at before"
+ENDED = "one that has ended knows no neighbours any more"
 NOT_FOUND: dict[str, str] = {
     "exclusion.member.late: drop condition `isinstance(input.message, AskFork)`":
         "a fork that comes with an old number was refused before",
@@ -24,6 +25,14 @@ NOT_FOUND: dict[str, str] = {
     "exclusion.member.give: keep `fork.patient`": COMES_BACK,
     "exclusion.member.give: off by one `0`": COMES_BACK,
     "exclusion.member.give: flip `False` #2": COMES_BACK,
+    "scaling.instance.complete: keep `row.children`": "the next growth sets them before they are looked at",
+    "scaling.instance.on_start: keep `row.gone`": "only one that waits looks at them",
+    "scaling.instance.on_drained: keep `row.ups`": ENDED,
+    "scaling.instance.on_drained: keep `row.downs`": ENDED,
+    "scaling.core.scales: drop condition `self.wish != _NOTHING`": "it is inside only for a wish",
+    "scaling.core.first: off by one `self.wish > 0`": "it is inside only for a wish",
+    "scaling.core.first: drop condition `isinstance(input, Received)`": "whatever else it is told was taken before",
+    "scaling.core.first: drop condition `isinstance(input, Received)` #2": "whatever else it is told was taken before",
 }  # fmt: skip
 
 

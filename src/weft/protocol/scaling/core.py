@@ -17,7 +17,7 @@ from weft.protocol.exclusion.member import INSIDE
 from weft.protocol.exclusion.words import AskFork, Enter, Entered, Exit, GiveFork, Refuse
 from weft.protocol.machine import Effect, Input, Machine, Received, Send
 from weft.protocol.scaling.instance import ACTIVE, Instance, Place
-from weft.protocol.scaling.words import Grow, Retire, Retired, Shrink
+from weft.protocol.scaling.words import Create, Grow, Retire, Retired, Shrink
 
 _NOTHING, _SHRINK = 0, -1
 
@@ -88,15 +88,14 @@ class CoreInstance(Machine):
         return self.onward(self.core.handle(Enter()))
 
     def onward(self, effects: list[Effect]) -> list[Effect]:
-        """Once inside, does what it was told to."""
-        if not effects or not isinstance(effects[-1], Entered):
+        """Once inside, does what it was told to; who enters has nothing else to say."""
+        if effects != [Entered()]:
             return effects
-        said = effects[:-1]
         if self.wish == _SHRINK:
-            return [*said, Send(self.children[-1], Retire())]
+            return [Send(self.children[-1], Retire())]
         grown = self.instance.handle(Grow(self.wish))
-        self.children += [f"{self.name}.{self.instance.born - self.wish + at}" for at in range(1, self.wish + 1)]
-        return [*said, *grown]
+        self.children += [effect.instance for effect in grown if isinstance(effect, Create)]
+        return grown
 
     def retired(self, input: Received) -> list[Effect]:
         """The last instance it made has ended."""

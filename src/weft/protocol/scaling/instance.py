@@ -111,12 +111,6 @@ class Instance(Machine):
         downs: dict[str, str] = self.rows[self.name].downs
         return downs
 
-    @property
-    def born(self) -> int:
-        """How many instances it has made."""
-        born: int = self.rows[self.name].born
-        return born
-
     def late(self, key: str, row: Running, input: Any) -> list[Effect] | None:
         """A message that does not fit is refused, and changes nothing."""
         if not isinstance(input, Received):

@@ -12,6 +12,7 @@ from weft.bodies.explorer.world import Choice, View, World
 from weft.protocol import Effect, Input
 from weft.protocol.exclusion import Refuse
 from weft.protocol.scaling import (
+    Activated,
     CoreInstance,
     Create,
     Drain,
@@ -23,7 +24,7 @@ from weft.protocol.scaling import (
     Place,
     Shrink,
 )
-from weft.protocol.scaling.instance import ACTIVE, ENDED, SENDS, TAKES, WAITING
+from weft.protocol.scaling.instance import ACTIVE, DRAINING, ENDED, GROWING, LEAVING, SENDS, TAKES, WAITING
 
 WISHES: dict[str, Input] = {"g": Grow(1), "2": Grow(2), "s": Shrink()}
 
@@ -44,6 +45,8 @@ class Farm(msgspec.Struct, frozen=True):
 
     wishes: tuple[tuple[str, str], ...]
     made: tuple[str, ...] = ()
+    active: tuple[str, ...] = ()
+    """Those of them that began to work."""
     draining: tuple[str, ...] = ()
     refused: bool = False
 
@@ -52,6 +55,8 @@ class Farm(msgspec.Struct, frozen=True):
         match effect:
             case Create(instance):
                 return self.but(made=tuple(sorted({*self.made, instance})))
+            case Activated():
+                return self.but(active=tuple(sorted({*self.active, site})))
             case Drain():
                 return self.but(draining=tuple(sorted({*self.draining, site})))
             case Ended():
@@ -138,10 +143,21 @@ def world(
     def quiet(view: View) -> bool:
         made = view.ground.made
         done = (ACTIVE, ENDED)
-        return not view.busy and all(
-            one.state in done or (one.state == WAITING and name in born and name not in made)
-            for name, one in state(view).items()
+        return (
+            not view.busy
+            and made == view.ground.active
+            and all(
+                one.state in done or (one.state == WAITING and name in born and name not in made)
+                for name, one in state(view).items()
+            )
+            and all(heeded(view, name, told[0]) for name, told in wishes.items() if name in first)
         )
+
+    def heeded(view: View, name: str, wish: str) -> bool:
+        """Whether the first wish of one that was active from the start came true."""
+        if wish == "s":
+            return name.endswith("1") or view.machine(name).state == ENDED
+        return {f"{name}.{at}" for at in range(1, 3 if wish == "2" else 2)} <= {*view.ground.made}
 
     published = instance is InstanceAsPublished
     ways = [(one, other) for one in names for other in names if other[0] in graph[one[0]]]
@@ -178,10 +194,11 @@ def pairs(graph: Graph, sizes: dict[str, int], wishes: tuple[str, ...], instance
 
 
 def core_world(
-    graph: Graph, cores: dict[str, int], wishes: dict[str, str], label: str, core: Any = CoreInstance
+    graph: Graph, cores: dict[str, int], wishes: dict[str, str], label: str, core: Any, instance: Any
 ) -> World:
     """As `world`, but all first instances are cores, which take the exclusion before they scale."""
-    plain = world(graph, cores, wishes, label)
+    plain = world(graph, cores, wishes, label, instance)
+    names = list(plain.machines())
     first = {f"{operator}{at}": operator for operator, size in cores.items() for at in range(1, size + 1)}
     ranks = {operator: at for at, operator in enumerate(graph)}
 
@@ -192,8 +209,13 @@ def core_world(
             made[name] = core(name, one.place, one.ups, one.downs, {**one.ups, **one.downs}, ranks)
         return made
 
+    def scales(view: View, name: str) -> bool:
+        """Whether instances come or go by a core."""
+        own = [view.machine(one).state for one in names if one.startswith(f"{name}.")]
+        return view.machine(name).state == GROWING or LEAVING in own or DRAINING in own
+
     def apart(one: str, other: str) -> Any:
-        return lambda view: not (view.machine(one).scales and view.machine(other).scales)
+        return lambda view: not (scales(view, one) and scales(view, other))
 
     def quiet(view: View) -> bool:
         return plain.quiet(view) and not any(view.machine(name).wish for name in first)
@@ -203,15 +225,16 @@ def core_world(
     return plain._replace(machines=machines, invariants={**plain.invariants, **claims}, quiet=quiet)
 
 
-def cores(core: Any = CoreInstance) -> tuple[World, ...]:
+def cores(core: Any = CoreInstance, instance: Any = Instance) -> tuple[World, ...]:
     """Cores of neighbouring operators that grow and shrink."""
-    ones = dict.fromkeys("abc", 1)
-    return (
-        core_world(CHAIN2, {"a": 1, "b": 1}, {"a1": "gs", "b1": "gs"}, "cores a1, b1 grow then shrink", core),
-        core_world(CHAIN2, {"a": 2, "b": 1}, {"a1": "g", "a2": "g", "b1": "g"}, "cores a1, a2, b1 grow", core),
-        core_world(CHAIN2, {"a": 1, "b": 1}, {"a1": "2s", "b1": "gg"}, "cores a1 by two then shrinks, b1 twice", core),
-        core_world(CHAIN3, ones, {"a1": "g", "b1": "g", "c1": "g"}, "cores of a chain of three grow", core),
+    one, ones = {"a": 1, "b": 1}, dict.fromkeys("abc", 1)
+    some: tuple[tuple[Graph, dict[str, int], dict[str, str], str], ...] = (
+        (CHAIN2, one, {"a1": "gs", "b1": "gs"}, "cores a1, b1 grow then shrink"),
+        (CHAIN2, {"a": 2, "b": 1}, {"a1": "g", "a2": "g", "b1": "g"}, "cores a1, a2, b1 grow"),
+        (CHAIN2, one, {"a1": "2s", "b1": "gg"}, "cores a1 by two then shrinks, b1 twice"),
+        (CHAIN3, ones, {"a1": "g", "b1": "g", "c1": "g"}, "cores of a chain of three grow"),
     )
+    return tuple(core_world(*each, core, instance) for each in some)
 
 
 def _told(wishes: str) -> str:
