@@ -23,6 +23,7 @@ def test_logs_are_the_same_every_time_and_late_within_the_waits(tmp_path: Path) 
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_made_up_logs_give_the_rows_of_batch_spark_while_operators_move(spark: Any, tmp_path: Path) -> None:
     deployment = copied("network", tmp_path, seconds=6, records=2_000, made_up=True)
     assert moved(run(deployment)) == ["heavy.pairs: to operations", "lookups.asked: to core"]

@@ -33,6 +33,7 @@ def test_no_message_is_later_than_the_queries_wait(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_made_up_messages_give_the_rows_of_batch_spark_while_operators_move(spark: Any, tmp_path: Path) -> None:
     deployment = copied("vessels", tmp_path, seconds=6, messages=3_000, made_up=True)
     assert moved(run(deployment)) == ["fishing.once: to centre-south", "fishing.avg_speed: to navy"]
