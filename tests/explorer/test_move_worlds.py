@@ -80,9 +80,9 @@ def seen(mutant: Mutant) -> bool:
     return bool(machines) and faulty.found(mutant, hosting.worlds(**machines)) is not None
 
 
-def test_of_forty_faults_made_by_machine_thirty_eight_are_found() -> None:
+def test_of_twenty_faults_made_by_machine_nineteen_are_found() -> None:
     mutants = [mutant for mutant in faulty.all_mutants() if mutant.name not in NOT_FOUND]
-    chosen = random.Random(SEED).sample(mutants, 40)
+    chosen = random.Random(SEED).sample(mutants, 20)
     missed = [mutant.name for mutant in chosen if not seen(mutant)]
     assert len(missed) * 20 <= len(chosen), f"seed {SEED}: {missed}"
 
