@@ -82,6 +82,13 @@ def test_a_crash_of_the_taker_is_survived() -> None:
     assert result.queries["q"]["records_out"] > 0.9 * result.queries["q"]["records_in"]
 
 
+def test_a_crash_while_an_operator_comes_is_survived() -> None:
+    world = replace(busy(), scenario=(CrashAt(at_s=5.02, crash="top"), RestartAt(at_s=12.0, restart="top")))
+    result = run(world, placed(world, **everything_left(world)), seconds=120, seed=1)
+    assert [(move.operator, move.to) for move in result.moves] == [("three", "top")]
+    assert result.queries["q"]["records_out"] > 0.9 * result.queries["q"]["records_in"]
+
+
 def test_a_storm_of_losses_crashes_and_loads_leaves_every_operator_in_one_place() -> None:
     storm = Storm(CASE, seed=1)
     storm.run(5_000)

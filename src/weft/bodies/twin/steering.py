@@ -101,6 +101,7 @@ class Steering:
         self._halted_ns: dict[str, int] = {}
         self._paused: dict[int, int] = {}
         self._given_up: set[str] = set()
+        self._ever_given_up: set[str] = set()
         self._cut_until: dict[frozenset[str], int] = {}
         self._down: set[str] = set()
         balance = deployment.control.balance
@@ -221,9 +222,15 @@ class Steering:
         if self.balancing is not None:
             self.balancing.restart(site)
         for fragment in sorted(self._given_up):
-            if self.homes[fragment] == site:
-                self._given_up.discard(fragment)
-                self.carrier.feed(DESK, Want(fragment, site))
+            self._take_up(fragment)
+
+    def _take_up(self, fragment: str) -> None:
+        """What was given up is wanted again when its site is up."""
+        site = self.homes[fragment]
+        if fragment in self._given_up and site not in self._down:
+            self._given_up.discard(fragment)
+            change = self._moving[fragment][0] if fragment in self._moving else 0
+            self.carrier.feed(DESK, Want(fragment, site, change=change))
 
     def _delay_ns(self, sender: str, to: str) -> int | None:
         """How long a message takes; None where it is lost."""
@@ -270,8 +277,11 @@ class Steering:
             case NotChanged(number=number, reason=reason):
                 self._not_changed(number, reason)
             case GaveUp(fragment=fragment, reason=reason):
+                if fragment not in self._ever_given_up:
+                    self.warnings.append(f"{fragment} was given up at {carrier.now_ns / NS_PER_S:g} s: {reason}")
                 self._given_up.add(fragment)
-                self.warnings.append(f"{fragment} was given up at {carrier.now_ns / NS_PER_S:g} s: {reason}")
+                self._ever_given_up.add(fragment)
+                carrier.at(carrier.now_ns + AGAIN_NS, partial(self._take_up, fragment))
 
     def _fence(self, fragment: str, epoch: int) -> None:
         self._fences[fragment] = max(epoch, self._fences.get(fragment, 0))

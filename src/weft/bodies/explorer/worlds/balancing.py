@@ -34,6 +34,9 @@ def world(name: str, case: Case, balancer: type[Balancer] = Balancer, **faults: 
     )
 
 
+STATES_MAX = 50_000_000
+
+
 def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> tuple[World, ...]:
     """The worlds of balancing; as published, those in which it breaks."""
     if as_published:
@@ -41,22 +44,23 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
     more = int(long)
 
     def of(name: str, case: Case, **faults: Any) -> World:
-        return world(name, case, **faults, **machines)
+        return world(name, case, states_max=STATES_MAX, **faults, **machines)
 
     return (
         of("an offer", trees.OFFER, lose=1, crash=1, early=1 + more),
         of("a demand", trees.DEMAND, lose=1, crash=1, early=1 + more),
-        of("offers cross while a load changes", trees.CROSS, lose=1, crash=1),
-        of("offers cross while loads change", trees.PASSING, lose=1, crash=1, early=more),
-        of("an offer and a demand cross", trees.BOTH, lose=1, crash=1, early=1),
-        of("two offers to one", trees.TWO_OFFER, lose=1, crash=1, early=more),
-        of("two demands to one", trees.TWO_ASK, lose=1, crash=1, early=more),
-        of("who needs it more", trees.CHOOSE, lose=1, crash=1, early=more),
+        of("an offer and a demand cross", trees.BOTH, lose=1 + more, crash=1, early=1 + more),
         of("down to one of two", trees.DOWN, lose=1, crash=1, early=1),
-        of("a star", trees.AROUND, lose=1, crash=1),
-        of("a long way", trees.LONG_WAY, lose=1, crash=1),
         of("memory and CPU", trees.KINDS, lose=1, crash=1, early=1),
-        of("what was offered grows", trees.GROWS, lose=1, crash=1),
+        of("offers cross while a load changes", trees.CROSS, lose=1 + more, crash=1, early=2 * more),
+        of("offers cross while loads change", trees.PASSING, lose=1, crash=1, early=more),
+        of("two offers to one", trees.TWO_OFFER, lose=1 + more, crash=1, early=2 * more),
+        of("two demands to one", trees.TWO_ASK, lose=1 + more, crash=1, early=more),
+        of("who needs it more", trees.CHOOSE, lose=1 + more, crash=1, early=2 * more),
+        of("a long way", trees.LONG_WAY, lose=1 + more, crash=1, early=more),
+        of("a star", trees.AROUND, lose=1 + more, crash=1, early=more),
+        of("all at once", trees.BUSY, lose=1, crash=more, early=more),
+        of("what was offered grows", trees.GROWS, lose=1, crash=1, early=2 * more),
     )
 
 

@@ -106,4 +106,5 @@ KINDS_HALF = Case(
 GROWS = Case(
     CHAIN, "s@a! p@a=42<s q@m=50! x@m=9<s y@m=6<x z@r=42<y", "x=12 q=47", "m*2", ends=("p@a x@a y@a z@r",), only="offer"
 )
+BUSY = Case(STAR, "s@a! t@b! x@a=50<s y@a=12<x u@b=30<t j@m=8<y k@m=8<u q@m=45! z@r=35<j,k")
 ALL = {name.lower().replace("_", " "): case for name, case in list(globals().items()) if isinstance(case, Case)}
