@@ -172,6 +172,7 @@ def core_by_hand(core: Any) -> None:
     b1 = core("b1", "b", {"a1": "a", "c1": "c"})
     assert fails(b1, Exit())
     assert b1.handle(Enter()) == [Send("a1", AskFork(1, 0))]
+    assert b1.state == "asking"
     assert fails(b1, Enter())
     assert fails(b1, Exit())
     assert fails(b1, Drained())
@@ -200,5 +201,10 @@ def core_instance_by_hand(core: Any) -> None:
     assert x.handle(Received("x.2", Retired())) == []
     assert (x.children, x.core.state) == (["x.1"], "idle")
     assert x.handle(Grow(1))[0] == Create("x.3")
+    refused(x, ((), Retired(), "x.3", "not to end"))
+    for peer in ("d", "u"):
+        x.handle(Received(peer, Heard(2)))
+    assert x.handle(ask("d", 9, 1)) == [Send("d", GiveFork(2, 0))]
+    assert x.handle(Shrink()) == [Send("d", AskFork(10, 2))]
     refused(x, ((), Retired(), "x.3", "not to end"))
     assert len(x.story()) > 5

@@ -11,6 +11,7 @@ import pytest
 
 SEED = 5
 COMES_BACK = "overwritten when the fork comes back, and not looked at before"
+TWICE = "its members refuse such an input too"
 ENDED = "one that has ended knows no neighbours any more"
 NOT_FOUND: dict[str, str] = {
     "exclusion.member.late: drop condition `isinstance(input.message, AskFork)`":
@@ -25,6 +26,9 @@ NOT_FOUND: dict[str, str] = {
     "exclusion.member.give: keep `fork.patient`": COMES_BACK,
     "exclusion.member.give: off by one `0`": COMES_BACK,
     "exclusion.member.give: flip `False` #2": COMES_BACK,
+    "exclusion.core.first: skip branch `wanted is None or self.state != wanted`": TWICE,
+    "exclusion.core.first: drop condition `wanted is None`": TWICE,
+    "exclusion.core.first: drop condition `self.state != wanted`": TWICE,
     "scaling.instance.complete: keep `row.children`": "the next growth sets them before they are looked at",
     "scaling.instance.on_start: keep `row.gone`": "only one that waits looks at them",
     "scaling.instance.on_drained: keep `row.ups`": ENDED,

@@ -96,7 +96,8 @@ ROW = Row(
     },
     measure=measure,
     choices=(
-        "the deviation of the Brownian load is not published: 400 records a step, 8 % of the first load, and never below 1000",
+        "the deviation of the Brownian load is not published: 400 records a step, 8 % of the first load",
+        "the load never falls below 1000 records a step",
         "between the thresholds nobody acts, so counts up to 17 % beside the ideal are right",
         "ds2: its rule applied every five steps to all operators, with the same target utilisation",
         "messages take half a step, so a scale-out takes three steps and a scale-in two, the first included",
