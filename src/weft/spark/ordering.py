@@ -50,6 +50,7 @@ REAL = (FloatType, DoubleType, DecimalType)
 WHOLE = (ByteType, ShortType, IntegerType, LongType)
 IDLE_MS_MIN = 1000
 ROWS_OUT = 16_384
+BLOB_BYTES = 200_000
 MEASURED = "measured.json"
 REVISION = "revision"
 
@@ -83,6 +84,9 @@ def order(
     With `speculate` records leave before their hold is over by that part of it (1.0: at once); a record that then
     comes too late, though within the hold, leaves with a further column `revision` true: whoever used what left ahead
     of it should look again. A batch DataFrame is simply sorted, and nothing in it is late.
+
+    Spark keeps as many states as `spark.sql.shuffle.partitions` says; its default of 200 costs more than the ordering
+    itself, so set it to what the query needs.
     """
     columns = [by] if isinstance(by, str) else list(by or [])
     asked = Order(lambda_, late_max, time, held_max, speculate)
@@ -155,8 +159,8 @@ def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         records = batch.drop_columns([PART])
         for part in np.unique(parts):
             mine = records if len(np.unique(parts)) == 1 else records.filter(pa.array(parts == part))
-            row = [pa.array([part], pa.int32()), pa.array([to_bytes(pa.Table.from_batches([mine]))], pa.binary())]
-            yield pa.RecordBatch.from_arrays(row, names=[PART, BLOB])
+            blobs = pa.array(blobs_of(pa.Table.from_batches([mine])), pa.binary())
+            yield pa.RecordBatch.from_arrays([pa.array([part] * len(blobs), pa.int32()), blobs], names=[PART, BLOB])
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -164,6 +168,12 @@ def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for blob in batch.column(0):
             yield from from_bytes(blob.as_py()).to_batches(max_chunksize=ROWS_OUT)
+
+
+def blobs_of(table: pa.Table) -> list[bytes]:
+    """A table as binaries of a size that Java's heap takes easily."""
+    rows = max(1, table.num_rows * BLOB_BYTES // max(1, table.nbytes))
+    return [to_bytes(table.slice(first, rows)) for first in range(0, table.num_rows, rows)]
 
 
 def to_bytes(table: pa.Table) -> bytes:
@@ -200,7 +210,7 @@ class Unit:
         if given is not None and given.num_rows:
             import pandas as pd
 
-            yield pd.DataFrame({BLOB: [to_bytes(given)]})
+            yield pd.DataFrame({BLOB: blobs_of(given)})
 
     def _take(self, new: pa.Table, state: GroupState) -> pa.Table | None:
         assert self.asked.time is not None
