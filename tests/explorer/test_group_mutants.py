@@ -33,6 +33,7 @@ NOT_FOUND: dict[str, str] = {
     "scaling.instance.on_start: keep `row.gone`": "only one that waits looks at them",
     "scaling.instance.on_drained: keep `row.ups`": ENDED,
     "scaling.instance.on_drained: keep `row.downs`": ENDED,
+    "scaling.instance.on_drained: keep `row.heard`": "of what an ended one hears twice, nobody awaits a second answer",
     "scaling.core.scales: drop condition `self.wish != _NOTHING`": "it is inside only for a wish",
     "scaling.core.first: off by one `self.wish > 0`": "it is inside only for a wish",
     "scaling.core.first: drop condition `isinstance(input, Received)`": "whatever else it is told was taken before",
