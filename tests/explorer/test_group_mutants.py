@@ -50,8 +50,8 @@ def looked_for() -> list[tuple[faulty_groups.Subject, faulty_groups.Mutant]]:
     return [one for one in faulty_groups.all_mutants() if faulty_groups.full_name(*one) not in NOT_FOUND]
 
 
-def test_of_thirty_faults_made_by_machine_at_least_twenty_nine_are_found() -> None:
-    chosen = random.Random(SEED).sample(looked_for(), 30)
+def test_of_twenty_faults_made_by_machine_at_least_nineteen_are_found() -> None:
+    chosen = random.Random(SEED).sample(looked_for(), 20)
     missed = [faulty_groups.full_name(*one) for one in chosen if not faulty_groups.seen(*one)]
     assert len(missed) * 20 <= len(chosen), f"seed {SEED}: {missed}"
 
