@@ -128,7 +128,7 @@ def plain_annealer(given: Problem, seconds: float, seed: int) -> float:
     began = CLOCK()
     while (at := (CLOCK() - began) / seconds) < 1.0:
         heat = hot * 1e-6**at
-        anneal(i, f, b, movable, np.zeros(m, np.int64), best, totals, heat, heat, 2_000, True, chance)
+        anneal(i, f, b, movable, np.zeros(m, np.int64), best, totals, heat, heat, 2_000, True, chance, 0.1, 0.15)
     return value(given, best)
 
 

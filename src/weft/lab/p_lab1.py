@@ -12,7 +12,7 @@ from weft.plan.potential import potential
 LENGTHS = range(1, 21)
 HOSTS = range(1, 31)
 SEED = 1
-WARM_UP_S = 120.0
+WARM_UP_S = 60.0
 MEASURED_S = 50.0
 LINEAR = 0.95
 
@@ -63,7 +63,7 @@ ROW = Row(
     published={"both": "positive correlation", "scheme 2": "perfectly linear"},
     measure=measure,
     choices=(
-        "the placement of each variation is the original one, at random; one drawing each, as there are fifty points",
+        "the placement of each variation is the original one, at random; one drawing each; a warm-up of 60 s",
         "weights are those recommended later in the source",
         "together: a correlation above 0.5; on a line: at least 0.95",
     ),

@@ -11,8 +11,8 @@ from weft.lab.schemes import OUTSIDE, SCHEMES, deployment
 from weft.lab.trials import correlated, greedy_as_printed, latency_of, ran, with_place
 from weft.model import Deployment
 
-THETAS = tuple(at / 10 for at in range(11))
-SEEDS = (1, 2, 3)
+THETAS = tuple(at / 5 for at in range(6))
+SEEDS = (1, 2)
 WARM_UP_S = 60.0
 MEASURED_S = 50.0
 HOSTS = 8

@@ -10,9 +10,9 @@ from weft.lab.schemes import SCHEMES, Scheme, deployment
 from weft.lab.trials import STATISTICS_S, as_seen, greedy_as_printed, latency_of, planned, ran, with_place
 
 LENGTHS = (5, 10, 15, 20, 25, 30)
-GAPS_MS = (20.0, 15.0, 10.0, 5.0, 2.0, 1.0)
-SEEDS = (1, 2)
-WARM_UP_S = 30.0
+GAPS_MS = (20.0, 10.0, 5.0, 2.0, 1.0)
+SEEDS = (1,)
+WARM_UP_S = 24.0
 MEASURED_S = 48.0
 POLICIES = ("greedy", "refine", "xzh")
 

@@ -14,10 +14,10 @@ from weft.plan.paths import Paths
 from weft.plan.replicas import REPLICA_PLANNERS
 
 SITES, FAILING, OPERATORS, DEGREE = 20, 0.15, 9, 2
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2)
 DEGREES = (1, 2, 3, 4)
 SIZES = (3, 6, 9, 12, 15)
-SCALES = (20, 40, 60, 80, 100)
+SCALES = (20, 30, 40, 50)
 SHARES = (0.05, 0.15, 0.25, 0.35, 0.45)
 POLICIES = ("optimal", "collocated", "random", "partition")
 LOAD = 0.7

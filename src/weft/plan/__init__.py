@@ -21,7 +21,18 @@ HOP_MS = 250.0
 def place(deployment: Deployment, running: Placement | None = None, seed: int = 0) -> Placement:
     """The placement that the deployment's own policy gives, within its budget of steps."""
     planner = PLANNERS[deployment.control.place.policy]
-    return planner(deployment, running, Random(seed), after_steps(budget(deployment)))
+    counted = counting_hops(deployment, batch_ms(deployment))
+    return planner(counted, running, Random(seed), after_steps(budget(deployment)))
+
+
+def batch_ms(deployment: Deployment) -> float:
+    """What a hop costs where sites say how their micro-batches fall: half an interval and what a batch costs itself."""
+    waits = [
+        site.batch.interval_ms / 2 + site.batch.fixed_ms / site.capacity
+        for site in deployment.sites
+        if site.batch is not None and site.capacity > 0
+    ]
+    return sum(waits) / len(waits) if waits else 0.0
 
 
 def counting_hops(deployment: Deployment, hop_ms: float = HOP_MS) -> Deployment:

@@ -135,18 +135,21 @@ def _chain(
 @compiled
 def anneal(
     i: Ints, f: Floats, b: Bits, movable: Ints, can_move: Ints, best: Ints, totals: Floats, hot: float, cold: float,
-    steps: int, track: bool, chance: Words,
+    steps: int, track: bool, chance: Words, swaps: float, chains: float,
 ) -> None:  # fmt: skip
-    """So many steps from hot to cold; `totals` are the score now and the best, whose homes are in `best`."""
+    """So many steps from hot to cold, shares of them swaps and chains of moves.
+
+    `totals` are the score now and the best, whose homes are in `best`.
+    """
     m = i[c.OPS]
     chain = np.empty(CHAIN_MAX + 1, np.int64)
     cooling = (cold / hot) ** (1.0 / max(1, steps)) if hot > 0.0 else 1.0
     heat, now, least = hot, totals[0], totals[1]
     for _ in range(steps):
         kind = share(chance)
-        if kind < SWAPS:
+        if kind < swaps:
             change = _swap(i, f, b, movable, heat, chance)
-        elif kind < SWAPS + CHAINS:
+        elif kind < swaps + chains:
             change = _chain(i, f, b, movable, can_move, heat, chance, chain)
         else:
             change = _move(i, f, b, movable, heat, chance)

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from weft.model import Placement
-from weft.plan.anneal import anneal, descend, rises
+from weft.plan.anneal import CHAINS, SWAPS, anneal, descend, rises
 from weft.plan.chance import seeded
 from weft.plan.flat import Problem
 from weft.plan.keep import kept
@@ -25,6 +25,9 @@ TRACKED_MAX = 2_000
 STEPS_GUESSED = 1_000_000
 # Beyond this many pairs of operator and site `near`, which is not compiled, takes longer than the search.
 NEAR_MAX = 2_500
+# From this many pairs on one long cooling beats several. Greedy's start is worth keeping for the potential, so that it
+# begins cold; latency wants to be far from it, and more single moves in the same time.
+MIDDLE = 1_000
 # Beyond this many pairs there is no time to heat up, nor to look at every pair at the end of a round.
 LARGE = 500_000
 
@@ -54,7 +57,7 @@ class Search:
         if len(self.movable) == 0 or len(self.flat.speed) == 1 or stop(0):
             return self.best
         size = len(self.movable) * len(self.flat.speed)
-        rounds = 12 if size < 100 else 6 if size < 1_000 else 3 if size < LARGE else 1
+        rounds = 12 if size < 100 else 6 if size < MIDDLE else 1
         for round_ in range(rounds):
             self._round(stop, round_ / rounds, (round_ + 1) / rounds, first=round_ == 0, size=size)
         return self.best
@@ -91,6 +94,11 @@ class Search:
         if len(worse) == 0:
             worse = np.ones(1)
         hot = float(np.quantile(worse, 0.5 if first else 0.2)) * 0.5
+        swaps, chains = SWAPS, CHAINS
+        if size >= MIDDLE and self.flat.potential:
+            hot = float(np.quantile(worse, 0.1)) * 0.2
+        elif size >= MIDDLE:
+            swaps, chains = SWAPS / 2, CHAINS / 5
         cold = float(np.quantile(worse, 0.02)) * 0.02 + 1e-12
         if size >= LARGE:
             hot = 10.0 * cold
@@ -103,7 +111,7 @@ class Search:
             here, there = hot * (cold / hot) ** at, hot * (cold / hot) ** after
             anneal(
                 i, f, b, self.movable, self.can_move, self.best, self.totals, here, there, STEPS_AT_ONCE, track,
-                self.chance,
+                self.chance, swaps, chains,
             )  # fmt: skip
             self.taken += STEPS_AT_ONCE
         if size < LARGE:
