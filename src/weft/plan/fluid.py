@@ -130,8 +130,11 @@ def flow(given: Problem) -> Flow:
 
 
 def _roughness(given: Problem) -> float:
-    """Kingman's (ca² + cs²) / 2, how much chance makes wait: exponential gaps or costs count 1, even ones little."""
-    sources = [EVEN if not isinstance(one.arrivals, Poisson | OnOff) else 1.0 for one in given.deployment.sources]
+    """Kingman's (ca² + cs²) / 2, how much chance makes wait: exponential gaps or costs count 1, even ones little.
+
+    A trace tells rates, not gaps: they count as exponential.
+    """
+    sources = [1.0 if isinstance(one.arrivals, Poisson | OnOff | Trace) else EVEN for one in given.deployment.sources]
     costs = [
         1.0 if op.cost_ms is not None and op.cost_ms.kind == "exponential" else 0.0
         for query in given.deployment.queries

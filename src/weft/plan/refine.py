@@ -26,12 +26,16 @@ COMPILED_FROM = 30
 
 
 def refine(
-    deployment: Deployment, running: Placement | None, rng: Random, stop: Stop, *, price: float = 0.0
-) -> Placement:
-    """The least score found within the budget, with a price for every operator that leaves where it runs."""
+    deployment: Deployment, running: Placement | None, rng: Random, stop: Stop, *, price: float = 0.0,
+    by_series: bool = False,
+) -> Placement:  # fmt: skip
+    """The least score found within the budget, with a price for every operator that leaves where it runs.
+
+    `by_series` judges by the fluid in any case, so that traces count as they run and not by their means.
+    """
     given = problem(deployment, running=running, price=price)
-    homes = refined(given, running, rng, stop)
-    if given.flat.latency and len(homes) <= TIDIED_MAX and not strained(given, homes):
+    homes = refined(given, running, rng, stop, by_series=by_series)
+    if not by_series and given.flat.latency and len(homes) <= TIDIED_MAX and not strained(given, homes):
         homes = tidied(given, homes, kept(given, running), _score(given))
     return given.placement(homes, reasons(given, homes))
 
@@ -46,7 +50,9 @@ def _score(given: Problem) -> Score:
     return lambda homes: fill(i, f, homes)
 
 
-def refined(given: Problem, running: Placement | None, rng: Random, stop: Stop) -> Ints:
+def refined(
+    given: Problem, running: Placement | None, rng: Random, stop: Stop, *, by_series: bool = False
+) -> Ints:
     """As `refine`, of arrays, before tidying up."""
     if how_many(given, running) <= TINY_MAX:
         return all_tried(given, running)
@@ -54,9 +60,14 @@ def refined(given: Problem, running: Placement | None, rng: Random, stop: Stop) 
     from weft.plan.search import Search
 
     search = Search(given, running, rng)
-    if not any(strained(given, homes) for homes in search.starts):
+    if not by_series and not any(strained(given, homes) for homes in search.starts):
         return search.run(stop)
     best = search.run(first_half(stop))
-    if not strained(given, best):
+    if not by_series and not strained(given, best):
         return best
-    return relieved(given, [best, *search.starts], search.movable, search.can_move, search.chance, stop)
+    starts = [best, *search.starts]
+    if by_series and given.flat.varies:
+        from weft.plan.xzh import xzh_homes
+
+        starts.append(xzh_homes(given, running))
+    return relieved(given, starts, search.movable, search.can_move, search.chance, stop)
