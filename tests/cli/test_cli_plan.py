@@ -11,7 +11,8 @@ from cli_files import GOOD, changed, weft, weft_json, written
 def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
     found = weft_json("plan", written(tmp_path))
     assert set(found) == {
-        "placement", "shared", "projected", "potential", "objective", "warnings", "reasons", "fragments", "hops", "terms",
+        "placement", "shared", "projected", "potential", "objective", "warnings", "reasons", "fragments", "hops",
+        "terms",
     }  # fmt: skip
     assert found["placement"] == {"hourly_use": {"valid": ["gw-1"], "hourly": ["district"]}}
     assert found["reasons"] == {"hourly_use": {"valid": "beside its input readings", "hourly": "pinned"}}
@@ -98,7 +99,7 @@ def test_compare_shows_every_planner_best_first_with_the_twins_word(tmp_path: Pa
     assert by_name["refine"]["objective"] == by_name["exact"]["objective"] == values[0]
     assert by_name["near"]["twin"]["hourly_use"] is None or by_name["near"]["twin"]["hourly_use"] > 0
     table = weft("plan", file, "--compare", "--seconds", 0).stdout
-    assert "near *" in table
+    assert "refine *" in table
     assert "twin" not in table.splitlines()[1]
 
 

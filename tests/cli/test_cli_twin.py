@@ -7,6 +7,9 @@ from pathlib import Path
 
 from cli_files import GOOD, changed, weft, weft_json, written
 
+# These tests look at what happens where `valid` stays beside its source.
+NEAR = "control: {place: {policy: near}}\n"
+
 
 def test_the_twin_prints_the_contracts_json(tmp_path: Path) -> None:
     found = weft_json("twin", written(tmp_path), "--seconds", 5, "--seed", 1)
@@ -16,7 +19,7 @@ def test_the_twin_prints_the_contracts_json(tmp_path: Path) -> None:
 
 
 def test_the_twin_takes_what_the_last_run_measured(tmp_path: Path) -> None:
-    file = written(tmp_path)
+    file = written(tmp_path, GOOD + NEAR)
     state = tmp_path / ".weft"
     state.mkdir()
     measured = {"hourly_use.hourly": {"cost_ms": 4.0, "selectivity": 0.25}}
@@ -29,7 +32,7 @@ def test_the_twin_takes_what_the_last_run_measured(tmp_path: Path) -> None:
 
 def test_tables_and_a_picture_are_for_people(tmp_path: Path) -> None:
     scenario = "scenario:\n  - {at_s: 1, move: hourly_use.valid, to: district}\n"
-    said = weft("twin", written(tmp_path, GOOD + scenario), "--seconds", 5, "--plot", tmp_path / "x.svg")
+    said = weft("twin", written(tmp_path, GOOD + NEAR + scenario), "--seconds", 5, "--plot", tmp_path / "x.svg")
     assert said.exit_code == 0
     assert "hourly_use.valid" in said.stdout
     assert "utilisation" in said.stdout
@@ -40,7 +43,7 @@ def test_tables_and_a_picture_are_for_people(tmp_path: Path) -> None:
 
 def test_batches_and_disciplines_can_be_written_in_the_file(tmp_path: Path) -> None:
     text = changed("quota: 0.8,", "quota: 0.8, batch: {interval_ms: 500, fixed_ms: 100},")
-    file = written(tmp_path, text + "control: {serve: {discipline: slack, drop_late: true}}\n")
+    file = written(tmp_path, text + "control: {place: {policy: near}, serve: {discipline: slack, drop_late: true}}\n")
     found = weft_json("twin", file, "--seconds", 20)
     assert found["sites"]["gw-1"]["queue_max"] > 80
     assert found["sites"]["gw-1"]["utilisation"] > 0.35

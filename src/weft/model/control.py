@@ -21,7 +21,7 @@ class Weights:
 class Place:
     """Which planner decides where operators run, and what it minimises."""
 
-    policy: str = "near"
+    policy: str = "refine"
     objective: Literal["latency", "potential"] = "latency"
     weights: Weights = Weights()
     overload_penalty: float = 20.0
