@@ -86,6 +86,8 @@ def _load(deployment: Deployment, placement: Placement, series: Series, penalty:
     total = 0.0
     for site in deployment.sites:
         here = [where for where in series.load_ms if placement.home(*where) == site.name]
+        if not here:
+            continue
         asked_ms = sum(series.mean(series.load_ms[where]) for where in here)
         filled = asked_ms / (1000.0 * site.capacity) / site.quota
         total += len(here) * (filled if filled < 1 else 1 + penalty * (filled - 1))
