@@ -231,7 +231,8 @@ def worlds(as_published: bool = False, long: bool = False) -> tuple[World, ...]:
     if not long:
         return usual
     return (
-        *usual, world((2, 1, 1), 2), world((3, 2), 1), world((2, 2), 3), world((2, 3), (2, 1, 1, 1, 1)),
+        *usual, world((3, 2), 1), world((2, 3), (2, 1, 1, 1, 1), alike=True), world((2, 1, 1), 2, alike=True),
+        world((2, 2), 3, alike=True),
         world((2, 2, 1), 1), world((1, 1, 1, 1), 1), world((1, 2, 1), 2, chain=True),
         world((1, 1, 1, 1), 2, chain=True, member=Core, label="in turn"),
         *(
