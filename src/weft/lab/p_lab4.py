@@ -8,7 +8,7 @@ from statistics import mean
 
 from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.lab.schemes import OUTSIDE, SCHEMES, deployment
-from weft.lab.trials import correlated, greedy_as_printed, latency_of, ran, with_place
+from weft.lab.trials import by_greedy, correlated, latency_of, ran, with_place
 from weft.model import Deployment
 
 THETAS = tuple(at / 5 for at in range(6))
@@ -23,7 +23,7 @@ FOLLOWS = 0.8
 def kept_latency_ms(name: str, theta: float, seed: int) -> float:
     """Mean latency where the lightest share stays where it was drawn and greedy places the rest."""
     world, original = deployment(SCHEMES[name], seed)
-    placement = greedy_as_printed(with_place(world, keep=theta), original)
+    placement = by_greedy(with_place(world, keep=theta), original)
     return latency_of(ran(world, placement, seed, warm_up_s=WARM_UP_S, measured_s=MEASURED_S))
 
 
@@ -40,7 +40,7 @@ def loads(name: str, gap_ms: float, seed: int) -> list[tuple[float, float]]:
     """Quota and utilisation of every host."""
     world, _ = deployment(replace(SCHEMES[name], hosts=HOSTS, gap_ms=gap_ms), seed)
     world = with_quotas(world, seed)
-    result = ran(world, greedy_as_printed(with_place(world)), seed, warm_up_s=WARM_UP_S, measured_s=MEASURED_S)
+    result = ran(world, by_greedy(with_place(world)), seed, warm_up_s=WARM_UP_S, measured_s=MEASURED_S)
     return [(site.quota, result.sites[site.name]["utilisation"]) for site in world.sites if site.name != OUTSIDE]
 
 
@@ -106,7 +106,7 @@ ROW = Row(
     },
     measure=measure,
     choices=(
-        "greedy as printed; the lightest share stays at the random placement",
+        "greedy looks at streams both ways; the lightest share stays at the random placement",
         "input gaps for the quotas: those of the scheme, and twice as long",
         "good approximation: loads and quotas of all hosts correlate at 0.8 or more",
         "a warm-up of 60 s instead of 120 s, planners know ideal rates",

@@ -8,7 +8,7 @@ from statistics import mean
 
 from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.lab.schemes import SCHEMES, Scheme, deployment
-from weft.lab.trials import STATISTICS_S, as_seen, greedy_as_printed, latency_of, planned, ran, with_place
+from weft.lab.trials import STATISTICS_S, as_seen, by_greedy, latency_of, planned, ran, with_place
 from weft.plan import after_steps
 from weft.plan.refine import refine
 
@@ -29,7 +29,7 @@ def latency_ms(scheme: Scheme, policy: str, seed: int) -> float:
         placement = refine(seen, None, Random(seed), after_steps(STEPS), by_series=True)
     else:
         seen = with_place(as_seen(world, seed, STATISTICS_S))
-        placement = greedy_as_printed(seen) if policy == "greedy" else planned(seen, policy, seed)
+        placement = by_greedy(seen) if policy == "greedy" else planned(seen, policy, seed)
     return latency_of(ran(world, placement, seed, warm_up_s=WARM_UP_S, measured_s=MEASURED_S))
 
 

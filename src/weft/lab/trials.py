@@ -39,10 +39,14 @@ def with_place(world: Deployment, weights: Weights = RECOMMENDED, *, keep: float
     return replace(world, control=replace(world.control, place=place))
 
 
-def greedy_as_printed(world: Deployment, running: Placement | None = None) -> Placement:
-    """INIT_GREEDY with downstream links only, as the source has it; with `keep`, from what runs."""
+def by_greedy(world: Deployment, running: Placement | None = None) -> Placement:
+    """INIT_GREEDY; with `keep`, from what runs.
+
+    Looks at streams both ways: as printed, operators of equal load see no stream at all while they are placed along a
+    chain, and weights change nothing.
+    """
     given = problem(world, "potential")
-    return given.placement(greedy_homes(given, running, as_printed=True), "least potential when its turn came")
+    return given.placement(greedy_homes(given, running), "least potential when its turn came")
 
 
 def planned(world: Deployment, policy: str, seed: int) -> Placement:
