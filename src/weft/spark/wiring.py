@@ -170,13 +170,15 @@ class Wiring:
         self.ticks = True
         folder = self.plans.folders.ticks(self.fragment.id)
         folder.mkdir(parents=True, exist_ok=True)
+        # A ghost's columns must be read, not written as null: in a batch of ghosts alone Spark would conclude that a
+        # join's key is null, and drop the records of the other side.
+        columns = [StructField(field.name, field.dataType) for field in frame.schema]
         ticks = (
-            self.session.readStream.schema(StructType([StructField(TIME, TimestampType())]))
+            self.session.readStream.schema(StructType([*columns, StructField(TIME, TimestampType())]))
             .name(f"{name}{TICKS_SUFFIX}")
             .json(str(folder))
         )
-        nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in frame.schema]
-        ghosts = ticks.select(*nothing, F.col(TIME), F.lit(True).alias(GHOST))
+        ghosts = ticks.select("*", F.lit(True).alias(GHOST))
         records = frame.select("*", F.col(column).cast("timestamp").alias(TIME), F.lit(False).alias(GHOST))
         return records.unionAll(ghosts)
 
