@@ -260,12 +260,12 @@ def test_no_command_but_run_imports_spark(tmp_path: Path) -> None:
 
     file = str(written(tmp_path))
     told(tmp_path)
-    commands = [["check", file], ["schema"], ["plan", file], ["status", file], ["logs", file], ["explain", file],
+    commands = [["check", file], ["schema"], ["status", file], ["logs", file], ["explain", file],
                 ["stop", file], ["--help"], ["run", file, "--seconds", "0"],
                 ["run", file + "x"]]  # fmt: skip
     slow = ("pyspark", "py4j", "pandas")
     # Compiled searches and simulations need numpy, the others answer without it.
-    for asked, unwanted in ((commands, (*slow, "numpy")), ([["explore", "nothing"], ["twin", file + "x"]], slow)):
+    for asked, unwanted in ((commands, (*slow, "numpy")), ([["plan", file], ["explore", "nothing"], ["twin", file]], slow)):
         code = SPARKLESS.format(commands=asked, unwanted=unwanted)
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout == "[]\n"
