@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
 
 from weft.spark import nursery
 
@@ -52,9 +53,37 @@ def start_session(logs: Path, modules: Sequence[str] = (), cores: int = 2) -> Sp
     from weft.spark.rate import RateSource
     from weft.spark.reader import LogSource
 
-    session.dataSource.register(LogSource)
-    session.dataSource.register(RateSource)
+    _register(session, LogSource, RateSource)
     return session
+
+
+# What Spark itself puts into the environment of a data source's processes.
+PUT_BY_SPARK = {
+    "SPARK_LOCAL_DIRS": "",
+    "SPARK_AUTH_SOCKET_TIMEOUT": "15",
+    "SPARK_BUFFER_SIZE": "65536",
+    "SPARK_REUSE_WORKER": "1",
+    "SPARK_SIMPLIFIED_TRACEBACK": "1",
+    "PYSPARK_SPARK_SESSION_UUID": "",
+}
+
+
+def _register(session: SparkSession, *kinds: type[DataSource]) -> None:
+    """Let Spark know our sources, with every key it will set in their environment already there.
+
+    All readers of a source share one map in Java, which is not made for threads, and Spark puts its keys into it
+    whenever a reader starts: two first starts at once would leave it broken, and every task after them would fail.
+    Keys that are there only change their values.
+    """
+    environment = session.sparkContext.environment
+    before = dict(environment)
+    environment.update(PUT_BY_SPARK)
+    try:
+        for kind in kinds:
+            session.dataSource.register(kind)
+    finally:
+        environment.clear()
+        environment.update(before)
 
 
 def settings(log4j: Path) -> dict[str, str]:
