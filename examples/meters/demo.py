@@ -63,9 +63,11 @@ def _moves(summary: dict[str, Any]) -> None:
     say("What moved while records flowed")
     for one in summary["moves"]:
         name = f"{one['query']}.{one['operator']}"
+        if "state" in one:
+            say(f"  {name} was to move from {one['from']} to {one['to']}, but: {one['why'] or one['state']}")
+            continue
         if one["pause_ms"] is None:
-            why = one.get("why") or "no result came after it"
-            say(f"  {name} was to move from {one['from']} to {one['to']}: {why}")
+            say(f"  {name} moved from {one['from']} to {one['to']} at {one['at_s']:.0f} s, before its first result")
             continue
         spent = ", ".join(f"{what.replace('_', ' ')} {ms / 1000:.1f}" for what, ms in one["spent_ms"].items())
         say(f"  {name} moved with its open windows from {one['from']} to {one['to']} at {one['at_s']:.0f} s;")
