@@ -260,12 +260,13 @@ def test_no_command_but_run_imports_spark(tmp_path: Path) -> None:
 
     file = str(written(tmp_path))
     told(tmp_path)
-    commands = [["check", file], ["schema"], ["status", file], ["logs", file], ["explain", file],
+    commands = [["check", file], ["schema"], ["status", file], ["logs", file],
                 ["stop", file], ["--help"], ["run", file, "--seconds", "0"],
                 ["run", file + "x"]]  # fmt: skip
     slow = ("pyspark", "py4j", "pandas")
     # Compiled searches and simulations need numpy, the others answer without it.
-    for asked, unwanted in ((commands, (*slow, "numpy")), ([["plan", file], ["explore", "nothing"], ["twin", file]], slow)):
+    compiled = [["plan", file], ["explain", file], ["explore", "nothing"], ["twin", file]]
+    for asked, unwanted in ((commands, (*slow, "numpy")), (compiled, slow)):
         code = SPARKLESS.format(commands=asked, unwanted=unwanted)
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout == "[]\n"
