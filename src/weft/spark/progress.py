@@ -16,8 +16,8 @@ from weft.spark.folders import spark_name
 from weft.spark.fragments import FragmentRun
 from weft.spark.wiring import Entry
 
-STAGES_MISSING_MAX = 4
 BATCHES_MAX = 4096
+STAGES_BACK = 64  # a stage this far back that is not known never ran, or is gone
 _DESCRIBED = re.compile(r"(.+)\nid = .*\nrunId = .*\nbatch = (\d+)")
 
 
@@ -83,36 +83,29 @@ class StageTimes:
     """What finished stages took: CPU seconds by the pool (the site) they ran in, task time by query and batch."""
 
     def __init__(self, session: SparkSession) -> None:
-        self._store = session.sparkContext._jsc.sc().statusStore()
+        context = session.sparkContext._jsc.sc()
+        self._store = context.statusStore()
+        self._scheduler = context.dagScheduler()
         self._seconds: dict[str, float] = {}
         self._work_ms: dict[tuple[str, int], float] = {}
         self._open: list[int] = []
-        self._next_stage = 0
-        self._next_stage = self._first_unseen()
+        self._next_stage = self._following()
 
-    def _first_unseen(self) -> int:
-        number = 0
-        while any(self._stage(number + ahead) is not None for ahead in range(STAGES_MISSING_MAX)):
-            number += 1
-        return number
+    def _following(self) -> int:
+        """The number that the next stage will get; Spark keeps only the latest ones, so counting them does not tell."""
+        return int(str(self._scheduler.nextStageId()))
 
     def look(self) -> None:
-        """Add what has finished since the last look; numbers that Spark never used are passed over."""
-        missing, number = 0, self._next_stage
-        while missing < STAGES_MISSING_MAX:
-            if self._stage(number) is None:
-                missing += 1
-            else:
-                missing = 0
-                self._open.append(number)
-                self._next_stage = number + 1
-            number += 1
+        """Add what has finished since the last look."""
+        following = self._following()
+        self._open.extend(range(self._next_stage, following))
+        self._next_stage = following
         self._open = [number for number in self._open if not self._take(number)]
 
     def _take(self, number: int) -> bool:
         stage = self._stage(number)
         if stage is None:
-            return True
+            return number < self._next_stage - STAGES_BACK  # else it may still come
         if stage.status().toString() in ("ACTIVE", "PENDING"):
             return False
         pool = str(stage.schedulingPool())
