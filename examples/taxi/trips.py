@@ -39,11 +39,8 @@ def judged(trips: DataFrame) -> DataFrame:
     return trips.withColumn("fault", fault)
 
 
-def in_zone(*vendors: DataFrame) -> DataFrame:
+def in_zone(trips: DataFrame) -> DataFrame:
     """The trips that begin or end in a zone of Manhattan, with both zones and what was paid."""
-    trips = vendors[0]
-    for more in vendors[1:]:
-        trips = trips.unionByName(more)
     placed = trips.select(
         F.col("dropoff_datetime").alias("ended"),
         "medallion",
