@@ -54,14 +54,27 @@ def until_enough(run: Run) -> None:
         run.stop()
 
 
+def measured(folder: Path) -> dict[str, Any]:
+    """What a run found of its operators."""
+    (folder / "slow_rules.py").write_text(SLOW)
+    (folder / "weft.yaml").write_text(FILE)
+    run = Run(weft.spec.load(folder / "weft.yaml"), folder / ".weft", Options(seconds=SECONDS_MAX))
+    operators = run.go(until_enough)["operators"]
+    assert isinstance(operators, dict)
+    return operators
+
+
 @pytest.mark.spark
-def test_costs_and_selectivities_are_found_where_they_are_known(spark: Any, tmp_path: Path) -> None:
-    (tmp_path / "slow_rules.py").write_text(SLOW)
-    (tmp_path / "weft.yaml").write_text(FILE)
-    run = Run(weft.spec.load(tmp_path / "weft.yaml"), tmp_path / ".weft", Options(seconds=SECONDS_MAX))
-    summary = run.go(until_enough)
-    found = summary["operators"]
-    assert found["q.slow"]["cost_ms"] == pytest.approx(10.0, rel=0.15)
+@pytest.mark.long
+def test_costs_are_found_where_they_are_known(spark: Any, tmp_path: Path) -> None:
+    """On a machine that other work keeps busy, waiting for it is part of the cost that is seen."""
+    assert measured(tmp_path)["q.slow"]["cost_ms"] == pytest.approx(10.0, rel=0.15)
+
+
+@pytest.mark.spark
+def test_selectivities_are_found_where_they_are_known_and_lines_are_left(spark: Any, tmp_path: Path) -> None:
+    found = measured(tmp_path)
+    assert found["q.slow"]["cost_ms"] > 5.0, "it sleeps for ten"
     assert found["q.quarter"]["selectivity"] == pytest.approx(0.25, rel=0.02)
     # quarter gives n = 0, 4, 8, ...: every fifth of those is a multiple of 10.
     assert found["q.slow"]["selectivity"] == pytest.approx(0.2, rel=0.02)
