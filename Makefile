@@ -82,7 +82,7 @@ lint: setup
 test: lint
 	$(FIND_JAVA)
 	echo "pytest"
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest
 
 bench: setup
 	$(FIND_JAVA)

@@ -27,11 +27,14 @@ def look_at(records: DataFrame, folder: Path, format_: str, options: dict[str, s
     """Write records to a new folder and report what lies there."""
     if format_ == "console":
         return _show(records, options)
+    # For each folder that Spark has to make it starts a process, chmod: those whose names are known are made here.
+    (folder / "_temporary" / "0" / "_temporary").mkdir(parents=True)
     if format_ == "parquet":
-        records.write.options(**options).parquet(str(folder))
+        records.write.mode("append").options(**options).parquet(str(folder))
         return _from_footers(folder, measured)
     seen = Observation()
-    records.observe(seen, F.count(F.lit(1)).alias("rows")).write.format(format_).options(**options).save(str(folder))
+    counted = records.observe(seen, F.count(F.lit(1)).alias("rows"))
+    counted.write.mode("append").format(format_).options(**options).save(str(folder))
     rows = int(seen.get["rows"])
     files = tuple(sorted(name for name in os.listdir(folder) if not name.startswith((".", "_")))) if rows else ()
     return Written(rows, sum((folder / name).stat().st_size for name in files), files, {}, folder)

@@ -124,4 +124,6 @@ def settings(log4j: Path) -> dict[str, str]:
         "spark.ui.retainedTasks": "500",
         "spark.sql.ui.retainedExecutions": "5",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Over TCP the small messages to a worker wait for each other's receipts: 40 ms for every batch of a channel.
+        "spark.python.unix.domain.socket.enabled": str(os.name == "posix").lower(),
     }
