@@ -34,9 +34,9 @@ WARM_BATCHES = 2
 WAIT_S_MAX = 120.0
 
 
-def make_data(session: Any, folder: Path, records: int) -> None:
+def make_data(session: Any, folder: Path, records: int, files: int = FILES) -> None:
     """Equal csv files, made by Spark."""
-    frame = session.range(0, records, 1, FILES).selectExpr(
+    frame = session.range(0, records, 1, files).selectExpr(
         "timestamp_micros(1700000000000000 + id * 1000) AS ts",
         "concat('meter-', id % 100) AS meter",
         "id % 1000 / 100.0 AS kwh",
