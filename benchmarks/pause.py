@@ -3,7 +3,7 @@
     python -m benchmarks.pause [--moves 10] [--json]
 
 A stateless and a windowed query over a steady source, in one session. Operators move between sites that hold nothing
-else (the fragment stays as it is), and into and out of the fragment of what they read (fragments are cut anew). A
+else (the fragment stays as it is), and into the fragment of what they read and out of it again (joined, parted). A
 pause runs from the last commit before to the first commit after, by the moved operator's fragment; the batch time is
 the median over all batches of that fragment between moves. Ratios are medians over moves.
 """
@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from weft.bodies.live.changes import SPENT, Move
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Constant, Deployment, Link, Operator, Query, Sink, Site, Source, Watermark
 
@@ -68,28 +69,36 @@ def measure(moves: int) -> dict[str, Any]:
             time.sleep(0.1)
             assert thread.is_alive(), "the run did not start"
         time.sleep(15)  # the compiler warms up
-        found: dict[str, list[float]] = {}
+        found: dict[str, list[Move]] = {}
         for number in range(moves + 1):
             for query in AIMS:
-                for kind, to in (("alone", "c"), ("alone", "b"), ("recut", "a"), ("recut", "b")):
-                    pause_ms = _move(run, query, to)
+                for kind, to in (("alone", "c"), ("alone", "b"), ("joined", "a"), ("parted", "b")):
+                    move = _move(run, query, to)
                     if number:  # the first round warms up what moves need
-                        found.setdefault(f"{query} {kind}", []).append(pause_ms)
+                        found.setdefault(f"{query} {kind}", []).append(move)
         batches = {query: _batch_ms(run, f"{query}.moved") for query in AIMS}
         run.stop()
         thread.join(60)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return {
-        "moves_each": 2 * moves,
+        "moves": {name: len(held) for name, held in found.items()},
         "batch_ms": {query: round(value) for query, value in batches.items()},
-        "pause_ms": {name: round(statistics.median(held)) for name, held in found.items()},
-        "ratio": {name: round(statistics.median(held) / batches[name.split()[0]], 2) for name, held in found.items()},
+        "pause_ms": {name: round(_pause_ms(held)) for name, held in found.items()},
+        "spent_ms": {
+            name: {part: round(statistics.median(move.spent_ms[part] for move in held)) for part in SPENT}
+            for name, held in found.items()
+        },
+        "ratio": {name: round(_pause_ms(held) / batches[name.split()[0]], 2) for name, held in found.items()},
         "aim": AIMS,
     }
 
 
-def _move(run: Run, query: str, to: str) -> float:
+def _pause_ms(moves: list[Move]) -> float:
+    return statistics.median(move.pause_ms for move in moves if move.pause_ms is not None)
+
+
+def _move(run: Run, query: str, to: str) -> Move:
     time.sleep(SETTLE_S)
     move = run.move(query, "moved", to)
     deadline = time.monotonic() + MOVE_S_MAX
@@ -97,7 +106,7 @@ def _move(run: Run, query: str, to: str) -> float:
         assert move.state != "refused", move.why
         assert time.monotonic() < deadline, f"{query} to {to}: no pause is known after {MOVE_S_MAX} s"
         time.sleep(0.02)
-    return move.pause_ms
+    return move
 
 
 def _batch_ms(run: Run, fragment: str) -> float:
@@ -117,9 +126,10 @@ def main() -> None:
         return
     for name, ratio in found["ratio"].items():
         query = name.split()[0]
+        spent = ", ".join(f"{part} {ms}" for part, ms in found["spent_ms"][name].items())
         print(
             f"{name:<16} pause {found['pause_ms'][name]:>6} ms, batch {found['batch_ms'][query]:>5} ms, "
-            f"ratio {ratio:>5} (at most {AIMS[query]} is the aim)"
+            f"ratio {ratio:>5} (at most {AIMS[query]} is the aim): {spent}"
         )
 
 

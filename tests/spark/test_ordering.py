@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import weft
 import weft.spec
 from weft.bodies.live.run import Options, Run
-from weft.spark.ordering import BadOrder
+from weft.spark.ordering import BadOrder, measured_order
 
 pytestmark = pytest.mark.spark
 START_US = 1_700_000_000_000_000
@@ -127,24 +128,65 @@ queries:
 """
 
 
-def test_an_ordered_operator_needs_no_watermark_and_loses_nothing(spark: Any, folder: Path) -> None:
-    times = stream_times(6000)
-    (folder / "in").mkdir()
-    for first in range(0, 6000, 500):
-        moments = np.datetime_as_string(times[first : first + 500].astype("datetime64[us]"))
-        lines = "".join(f"{moment}Z,k,1\n" for moment in moments)
-        (folder / "in" / f"{first:06d}.csv").write_text(lines)
+def arrive(folder: Path, times: np.ndarray, first: int, last: int) -> None:
+    """Records by number, in files of 500."""
+    (folder / "in").mkdir(exist_ok=True)
+    for number in range(first, last, 500):
+        moments = np.datetime_as_string(times[number : number + 500].astype("datetime64[us]"))
+        aside = folder / f"{number:06d}.csv"
+        aside.write_text("".join(f"{moment}Z,k,1\n" for moment in moments))
+        aside.rename(folder / "in" / aside.name)
         time.sleep(0.002)
+
+
+def assert_all_counted(folder: Path, total: int) -> int:
+    """Every record is counted in one window or lies with the late ones; how many do."""
+    rows = [line.split(",") for file in (folder / "out").glob("*.csv") for line in file.read_text().splitlines()]
+    late = sum(pq.read_metadata(file).num_rows for file in (folder / ".weft" / "late").rglob("*.parquet"))
+    assert sum(int(count) for _, count in rows) + late == total
+    assert len({at for at, _ in rows}) == len(rows), "no window is sent twice"
+    return late
+
+
+def test_an_ordered_operator_needs_no_watermark_and_loses_nothing(spark: Any, folder: Path) -> None:
+    arrive(folder, stream_times(6000), 0, 6000)
     (folder / "deployment.yaml").write_text(DEPLOYMENT)
     run = Run(weft.spec.load(folder / "deployment.yaml"), folder / ".weft", Options(until_done=True))
     summary = run.go()
     assert summary["placement"]["sums"]["counted_order"] == ["core"]
-    rows = [line.split(",") for file in (folder / "out").glob("*.csv") for line in file.read_text().splitlines()]
-    late = sum(pq.read_metadata(file).num_rows for file in (folder / ".weft" / "late").rglob("*.parquet"))
-    counted = sum(int(count) for _, count in rows)
-    assert counted + late == 6000, "every record is counted or lies with the late ones"
+    late = assert_all_counted(folder, 6000)
     assert late < 400
-    assert len({at for at, _ in rows}) == len(rows), "no window is sent twice"
     measured = summary["ordering"]["sums.counted_order"]
     assert (measured["records"], measured["held"], measured["late"]) == (6000, 0, late)
     assert measured["hold_ms"] > 100
+
+
+def test_ordering_moves_with_its_operator_and_lets_go_when_the_stream_falls_silent(spark: Any, folder: Path) -> None:
+    times = stream_times(6000)
+    arrive(folder, times, 0, 2000)
+    (folder / "deployment.yaml").write_text(DEPLOYMENT)
+    deployment = weft.spec.load(folder / "deployment.yaml")
+    run = Run(deployment, folder / ".weft", Options())
+    thread = threading.Thread(target=run.go, daemon=True)
+    thread.start()
+
+    def measured(what: str) -> int:
+        found = measured_order(folder / ".weft" / "late" / "sums.counted_order")
+        return int(found[what]) if found else -1
+
+    try:
+        until(lambda: measured("records") == 2000)
+        until(lambda: measured("held") == 0)  # nothing more comes: what was held has left
+        move = run.move("sums", "counted", "edge")
+        arrive(folder, times, 2000, 4000)
+        until(lambda: move.state == "done" or move.why != "")
+        assert move.state == "done", move.why
+        assert run.changes is not None
+        assert run.changes.placement.home("sums", "counted_order") == "edge"
+        arrive(folder, times, 4000, 6000)
+        until(lambda: measured("records") == 6000)
+    finally:
+        run.stop()
+        thread.join(60)
+    Run(deployment, folder / ".weft", Options(until_done=True)).go()
+    assert_all_counted(folder, 6000)

@@ -82,7 +82,8 @@ class Order:
     """Putting late records in order: the margin `lambda_`, or the share that may stay late.
 
     `time` None means the event time of what is read; more than `held_max` records are not held back: they leave early.
-    `speculate` is the part of the hold that is not waited for: who then comes too late is a revision.
+    `speculate` is the part of the hold that is not waited for: who then comes too late is a revision. After `idle_s` of
+    silence all that is held leaves; None: about twice the hold.
     """
 
     lambda_: float = 0.5
@@ -90,6 +91,7 @@ class Order:
     time: str | None = None
     held_max: int = 1_000_000
     speculate: float = 0.0
+    idle_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

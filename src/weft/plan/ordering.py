@@ -23,7 +23,7 @@ def with_ordering(deployment: Deployment) -> Deployment:
     if queries == deployment.queries:
         return deployment
     guards = {
-        f"{query.name}.{operator.name}": [f"{query.name}.{name}" for name in operator.from_ if _orders(query, name)]
+        f"{query.name}.{operator.name}": [f"{query.name}.{name}" for name in guards_of(query, operator.name)]
         for query in queries
         for operator in query.operators
     }
@@ -36,6 +36,11 @@ def _with_guards(happening: Happening, guards: dict[str, list[str]]) -> tuple[Ha
     if not isinstance(happening, MoveAt):
         return (happening,)
     return (*(replace(happening, move=name) for name in guards.get(happening.move, [])), happening)
+
+
+def guards_of(query: Query, name: str) -> tuple[str, ...]:
+    """The ordering operators in front of an operator."""
+    return tuple(one for one in query.operator(name).from_ if _orders(query, one))
 
 
 def _orders(query: Query, name: str) -> bool:

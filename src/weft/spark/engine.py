@@ -110,6 +110,11 @@ class SparkEngine:
             early.gate.forget()
             shutil.rmtree(early.checkpoint, ignore_errors=True)
 
+    def nudge(self) -> None:
+        """Let go what is held back on streams that have fallen silent."""
+        for run in list(self.runs.values()):
+            run.nudge_if_silent()
+
     def close(self) -> None:
         """No early start is left behind."""
         for fragment in list(self._early):

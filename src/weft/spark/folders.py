@@ -40,6 +40,10 @@ class Folders:
         """Files whose appearance makes a fragment on a user's files run a batch without records."""
         return self.state / "fragments" / fragment / "ticks"
 
+    def nudge(self, fragment: str) -> Path:
+        """A number whose change makes a fragment on channels run a batch without records."""
+        return self.state / "fragments" / fragment / "nudge"
+
     def late(self, stream: str) -> Path:
         """Records that came too late for their place in a stream, and how ordering is doing."""
         return self.state / "late" / stream

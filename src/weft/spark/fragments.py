@@ -27,8 +27,9 @@ from weft.spark.footers import Written
 from weft.spark.gate import Gate
 from weft.spark.log import write_atomically
 from weft.spark.meaning import Births, Meaning
+from weft.spark.ordering import silent_for_too_long
 from weft.spark.outputs import Commit, Output, Told, open_outputs
-from weft.spark.wiring import Entry, Plans, Wiring, tick
+from weft.spark.wiring import Entry, Plans, Wiring, ordering_in, tick
 
 BATCHES_KEPT = 64  # of counts, until somebody has looked
 _births = itertools.count()
@@ -88,6 +89,7 @@ class FragmentRun:
         self.counts: dict[str, int] = {}
         self.batches: deque[BatchCounts] = deque(maxlen=BATCHES_KEPT)
         self._sources_done = False
+        self._nudged_s = 0.0
         self._left_open = False
         self._turn = threading.Lock()
         self.outputs: list[Output] = []
@@ -249,6 +251,16 @@ class FragmentRun:
                 for output in self.outputs:
                     self._end(output)
                 self.ended.set()
+
+    def nudge_if_silent(self) -> None:
+        """Let records go that are held back for others, where none has come for long."""
+        query = self.plans.deployment.query(self.fragment.query) if self.fragment.query else None
+        for name in ordering_in(query, self.fragment):
+            if silent_for_too_long(self.plans.folders.late(f"{self.fragment.query}.{name}"), self._nudged_s):
+                self._nudged_s = time.time()
+                if self.has_ticks:
+                    tick(self.plans.folders.ticks(self.fragment.id), f"idle-{time.time_ns()}", end=False)
+                write_atomically(self.plans.folders.nudge(self.fragment.id), str(time.time_ns()).encode())
 
     def _channel_ended(self, entry: Entry) -> bool:
         segment = self.counts.get(entry.name, 0)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,10 +50,12 @@ END_MS = 253_339_228_800_000  # 9998-01-01: only the end of a stream moves the w
 REAL = (FloatType, DoubleType, DecimalType)
 WHOLE = (ByteType, ShortType, IntegerType, LongType)
 IDLE_MS_MIN = 1000
+IDLE_SLACK_S = 0.2  # a batch's clock is read before it runs
 ROWS_OUT = 16_384
 BLOB_BYTES = 200_000
 MEASURED = "measured.json"
 REVISION = "revision"
+STATE = "unit BINARY, held BINARY, calls BIGINT, last_ms BIGINT"
 
 
 class BadOrder(ValueError):
@@ -105,15 +108,17 @@ def order(
 def in_place(df: DataFrame, asked: Order, late_folder: str) -> DataFrame:
     """As `order`, for an operator of a deployment: only records in their place go on, all others to a folder.
 
-    The end of the stream, which Weft tells by its watermark, lets everything go.
+    The end of the stream, which Weft tells by its watermark, lets everything go; so does silence: a batch without
+    records is a sign for the unit to look how long ago the last one came.
     """
     assert asked.time is not None
     _check(df, asked, [], 1, "")
     schema = StructType([StructField(field.name, field.dataType, True) for field in df.schema])
-    unit = Unit(asked, ticks_per_s(df.schema[asked.time].dataType), None, None, late_folder)
+    idle_ms = None if asked.idle_s is None else round(asked.idle_s * 1000)
+    unit = Unit(asked, ticks_per_s(df.schema[asked.time].dataType), idle_ms, None, late_folder)
     if not df.isStreaming:
         return df.sort(asked.time)
-    packed = df.withColumn(PART, F.lit(0)).mapInArrow(pack, f"{PART} INT, {BLOB} BINARY")
+    packed = df.withColumn(PART, F.lit(0)).mapInArrow(pack_or_sign, f"{PART} INT, {BLOB} BINARY")
     # A timeout by event time wants a column that carries it; no watermark takes this one for late.
     marked = F.lit(None).cast("timestamp").alias(NEVER_LATE, metadata={DELAY_KEY: 0})
     packed = packed.select(PART, BLOB, marked)
@@ -122,7 +127,7 @@ def in_place(df: DataFrame, asked: Order, late_folder: str) -> DataFrame:
 
 def _through(packed: DataFrame, unit: Unit, result: StructType, timeout: str) -> DataFrame:
     ordered = packed.groupBy(PART).applyInPandasWithState(
-        unit, f"{BLOB} BINARY", "unit BINARY, held BINARY, calls BIGINT", "append", timeout
+        unit, f"{BLOB} BINARY", STATE, "append", timeout
     )
     return ordered.mapInArrow(unpack, result)
 
@@ -161,6 +166,16 @@ def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             mine = records if len(np.unique(parts)) == 1 else records.filter(pa.array(parts == part))
             blobs = pa.array(blobs_of(pa.Table.from_batches([mine])), pa.binary())
             yield pa.RecordBatch.from_arrays([pa.array([part] * len(blobs), pa.int32()), blobs], names=[PART, BLOB])
+
+
+def pack_or_sign(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """As `pack`; where nothing comes an empty row tells that a batch was run."""
+    silent = True
+    for packed in pack(batches):
+        silent = False
+        yield packed
+    if silent:
+        yield pa.RecordBatch.from_arrays([pa.array([0], pa.int32()), pa.array([b""], pa.binary())], names=[PART, BLOB])
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -204,9 +219,10 @@ class Unit:
 
     def __call__(self, key: Any, frames: Iterator[Any], state: GroupState) -> Iterator[Any]:
         if state.hasTimedOut:
-            given = self._let_go(state)
+            given = self._let_go(state, ended=self.late is None)
         else:
-            given = self._take(pa.concat_tables([from_bytes(blob) for frame in frames for blob in frame[BLOB]]), state)
+            blobs = [blob for frame in frames for blob in frame[BLOB] if blob]
+            given = self._take(pa.concat_tables(map(from_bytes, blobs)), state) if blobs else self._look(state)
         if given is not None and given.num_rows:
             import pandas as pd
 
@@ -215,7 +231,8 @@ class Unit:
     def _take(self, new: pa.Table, state: GroupState) -> pa.Table | None:
         assert self.asked.time is not None
         times, known = moments(new.column(self.asked.time))
-        machine, held, calls = self._restored(state) or (Ordering(self.asked, times.dtype == np.float64), None, 0)
+        restored = self._restored(state)
+        machine, held, calls, _ = restored or (Ordering(self.asked, times.dtype == np.float64), None, 0, 0)
         numbers = np.concatenate([machine.holding(), np.arange(machine.taken, machine.taken + len(times))])
         table = new if held is None else pa.concat_tables([held.cast(new.schema), new])
         left = machine.take(times, known, at_once=True)
@@ -224,29 +241,40 @@ class Unit:
         self._keep(state, machine, still, calls + 1)
         return self._given(table, left, np.searchsorted(numbers, left.numbers), calls)
 
-    def _let_go(self, state: GroupState) -> pa.Table | None:
+    def _look(self, state: GroupState) -> pa.Table | None:
+        """A batch without records: has the stream ended, or been silent for too long?"""
+        if state.getCurrentWatermarkMs() >= END_MS:
+            return self._let_go(state, ended=True)  # who gets a row, also an empty one, is not told of a timeout
+        restored = self._restored(state)
+        if restored is None or not restored[0].held:
+            return None
+        machine, _, _, last_ms = restored
+        silent_ms = state.getCurrentProcessingTimeMs() - last_ms
+        return self._let_go(state, ended=False) if silent_ms >= self.idle_after_ms(machine) else None
+
+    def _let_go(self, state: GroupState, ended: bool) -> pa.Table | None:
         """The stream is silent, or has ended: then nothing is remembered."""
         restored = self._restored(state)
         if restored is None:
             return None
-        machine, held, calls = restored
+        machine, held, calls, _ = restored
         numbers = machine.holding()
-        left = machine.end() if self.late is None else machine.rest()
+        left = machine.end() if ended else machine.rest()
         self._measure(machine, left)
-        if self.late is None:
+        if ended:
             state.remove()
         else:
             self._keep(state, machine, held.slice(0, 0), calls + 1)
         return self._given(held, left, np.searchsorted(numbers, left.numbers), calls)
 
-    def _restored(self, state: GroupState) -> tuple[Ordering, pa.Table, int] | None:
+    def _restored(self, state: GroupState) -> tuple[Ordering, pa.Table, int, int] | None:
         if not state.exists:
             return None
-        unit, held, calls = state.get
-        return Ordering.restored(self.asked, bytes(unit)), from_bytes(bytes(held)), int(calls)
+        unit, held, calls, last_ms = state.get
+        return Ordering.restored(self.asked, bytes(unit)), from_bytes(bytes(held)), int(calls), int(last_ms)
 
     def _keep(self, state: GroupState, machine: Ordering, held: pa.Table, calls: int) -> None:
-        state.update((machine.snapshot(), to_bytes(held), calls))
+        state.update((machine.snapshot(), to_bytes(held), calls, state.getCurrentProcessingTimeMs()))
         if self.late is None:
             state.setTimeoutTimestamp(END_MS)
         elif machine.held:
@@ -277,6 +305,7 @@ class Unit:
             "records": machine.taken,
             "held": machine.held,
             "late": machine.late,
+            "idle_ms": self.idle_after_ms(machine),
             "hold_ms": round(1000 * machine.hold / self.ticks_per_s, 3),
             "wait_ms": round(1000 * float(in_place.mean()) / self.ticks_per_s, 3) if len(in_place) else 0.0,
         }
@@ -311,6 +340,18 @@ def moments(column: pa.ChunkedArray) -> tuple[Any, Any]:
     elif pa.types.is_decimal(kind) or pa.types.is_floating(kind):
         return np.asarray(array.cast(pa.float64()).fill_null(0.0)), known
     return np.asarray(array.cast(pa.int64()).fill_null(0)), known
+
+
+def silent_for_too_long(folder: Path, nudged_s: float) -> bool:
+    """Whether records have been held for longer than silence may last, since the unit ran and since it was nudged."""
+    found = measured_order(folder)
+    if found is None or not found["held"]:
+        return False
+    try:
+        ran_s = (folder / MEASURED).stat().st_mtime
+    except FileNotFoundError:
+        return False
+    return bool(time.time() - max(ran_s, nudged_s) > found["idle_ms"] / 1000 + IDLE_SLACK_S)
 
 
 def measured_order(folder: Path) -> dict[str, Any] | None:

@@ -4,7 +4,8 @@ A reader that a watermark depends on gets two more columns: how far the stream's
 segment, and whether the row is a ghost, which carries that time where a segment holds no records. A new tick, one
 per start of the fragment, makes Spark run a batch without records: it sends what was due when the fragment stopped.
 After the end one batch more is asked for in the same way: the end moves Spark's watermark only for the batch after
-it, and an inner join would not run that one by itself.
+it, and an inner join would not run that one by itself. So is one when a stream falls silent on which records are held
+back (a nudge).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ TIME = "_weft_time"
 GHOST = "_weft_ghost"
 FORMAT = "weft_log"
 END = "end"
+NUDGE = "nudge"
 SEGMENTS_MAX = 512  # a batch's limit, so that a long backlog is worked off in pieces
 
 
@@ -61,6 +63,7 @@ class LogReader(DataSourceStreamReader):
         self.delay_ms = float(options.get("delay_ms", "0"))
         self.kbps = float(options.get("kbps", "0"))
         self.gate = Gatekeeper(options)
+        self.nudges = options.get(NUDGE)
         self._last: Manifest | None = None
 
     def initialOffset(self) -> dict[str, Any]:
@@ -76,7 +79,20 @@ class LogReader(DataSourceStreamReader):
         latest = {SEGMENT: reach, TICK: max(self.tick, start[TICK])}
         if END in start or (self.time is not None and reach == start[SEGMENT] and self._ended(reach)):
             latest[END] = 1
+        nudge = self._nudge(start.get(NUDGE, 0))
+        if nudge:
+            latest[NUDGE] = nudge
         return latest
+
+    def _nudge(self, before: int) -> int:
+        """The number of the last nudge; 0 where nobody was ever nudged."""
+        if self.nudges is None:
+            return before
+        try:
+            with open(self.nudges, encoding="ascii") as file:
+                return max(before, int(file.read() or 0))
+        except FileNotFoundError:
+            return before
 
     def _ended(self, reach: int) -> bool:
         """Whether the stream's end lies just before a segment number."""
@@ -99,7 +115,7 @@ class LogReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         begin = max(start[SEGMENT], self.gate.first())
         manifests = [self.log.manifest(segment) for segment in range(begin, end[SEGMENT])]
-        ticked = end[TICK] > start[TICK] or (END in end and END not in start)
+        ticked = end[TICK] > start[TICK] or (END in end and END not in start) or end.get(NUDGE) != start.get(NUDGE)
         if not manifests and not ticked:
             return []
         files = [path for manifest in manifests for path in self.log.files(manifest)]

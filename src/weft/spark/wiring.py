@@ -21,6 +21,7 @@ from weft.model import Deployment, Query
 from weft.plan.fragments import Fragment, source_of
 from weft.plan.graph import stream_of
 from weft.plan.intervals import interval_ms
+from weft.plan.ordering import is_ordering
 from weft.plan.paths import Path as Way
 from weft.plan.times import watermark_of
 from weft.spark import operators, reader, sources
@@ -74,6 +75,11 @@ class Wiring:
         self.entries: list[Entry] = []
         self.ticks = False
         self.query: Query | None = plans.deployment.query(fragment.query) if fragment.query else None
+
+    @property
+    def fragment_orders(self) -> bool:
+        """Whether records are held back here until they are in order."""
+        return bool(ordering_in(self.query, self.fragment))
 
     def trunk(self) -> DataFrame:
         """What the fragment's streaming query computes, before its branches."""
@@ -159,6 +165,8 @@ class Wiring:
             source = source.option("delay_ms", str(way.delay_ms)).option("kbps", str(way.bandwidth_kbps or 0))
         if column is not None:
             source = source.option("time", column)
+            if self.fragment_orders:
+                source = source.option(reader.NUDGE, str(self.plans.folders.nudge(self.fragment.id)))
             wanted = StructType([*wanted, StructField(TIME, TimestampType()), StructField(GHOST, BooleanType())])
         return operators.with_metadata(source.schema(wanted).load(), schema)
 
@@ -181,6 +189,11 @@ class Wiring:
         ghosts = ticks.select("*", F.lit(True).alias(GHOST))
         records = frame.select("*", F.col(column).cast("timestamp").alias(TIME), F.lit(False).alias(GHOST))
         return records.unionAll(ghosts)
+
+
+def ordering_in(query: Query | None, fragment: Fragment) -> tuple[str, ...]:
+    """The operators of a fragment that put records in order."""
+    return tuple(name for name in fragment.operators if query is not None and is_ordering(query.operator(name)))
 
 
 def count_is_kept(query: Query, fragment: Fragment, name: str) -> bool:

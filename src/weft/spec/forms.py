@@ -145,6 +145,7 @@ _ORDER = Table(
         Key("late_max", Number(at_least=0, at_most=1), "the share of records that may stay late (0.1 = 10 %)"),
         Key("time", Text("a column's name"), "the column to order by; absent: the event time of what is read"),
         Key("held_max", Number(at_least=1, whole=True), "held records at most; beyond, the oldest leave early"),
+        Key("idle_s", Number(at_least=0), "after so much silence all leave; absent: about twice the hold"),
     ),
 )
 

@@ -15,6 +15,7 @@ import msgspec
 from weft.bodies.live.state import State
 from weft.model import Deployment, Placement
 from weft.plan.fragments import Fragment
+from weft.plan.ordering import guards_of
 from weft.plan.recut import Recut, recut, why_impossible
 from weft.plan.times import Passes, Stateful
 from weft.protocol.machine import Effect, Input
@@ -152,7 +153,22 @@ class Changes:
             return f"query {move.query} has no operator {move.operator}; it has: {', '.join(names)}"
         if self.placement.home(move.query, move.operator) == move.to:
             return f"{move.query}.{move.operator} runs at {move.to} already"
-        return why_impossible(self.deployment, self.placement, move.query, move.operator, move.to)
+        if move.to not in {site.name for site in self.deployment.sites}:
+            return f"there is no site {move.to}; there are: {', '.join(site.name for site in self.deployment.sites)}"
+        moved = self._moved(move)
+        reasons = (
+            why_impossible(self.deployment, moved, move.query, name, move.to)
+            for name in (move.operator, *guards_of(queries[move.query], move.operator))
+        )
+        return next((reason for reason in reasons if reason), None)
+
+    def _moved(self, move: Move) -> Placement:
+        """The placement once an operator has moved, and with it what puts its records in order."""
+        start = self.placement.home(move.query, move.operator)
+        moved = self.placement.put(move.query, move.operator, move.to, f"moved from {start}: {move.reason}")
+        for guard in guards_of(self.deployment.query(move.query), move.operator):
+            moved = moved.put(move.query, guard, move.to, f"goes with {move.operator}")
+        return moved
 
     def perform(self, effect: Effect) -> bool:
         """Do what the mover asks; False where the effect is not about changes."""
@@ -183,7 +199,7 @@ class Changes:
             self.feed(Moot(number, why_not))
             return
         move.start = self.placement.home(move.query, move.operator)
-        placement = self.placement.put(move.query, move.operator, move.to, f"moved from {move.start}: {move.reason}")
+        placement = self._moved(move)
         change = recut(self.deployment, self.fragments, placement, *self.rules)
         self._recuts[number] = (change, placement)
         self.engine.note_homes(change.fragments)

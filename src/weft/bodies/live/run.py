@@ -316,6 +316,7 @@ class Run:
                     self._measurements.look()
                     self.state.write("status.json", self.status())
                 self.spark.beat()
+                self.progress.engine.nudge()
                 self._steering.answer()
                 if (self.state.path / "stop").exists():
                     break

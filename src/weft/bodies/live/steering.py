@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from weft.bodies.live.changes import Move
 from weft.model import CrashAt, MoveAt, RestartAt
+from weft.plan.ordering import guards_of
 
 if TYPE_CHECKING:
     from weft.bodies.live.run import Run
@@ -20,8 +21,19 @@ class Steering:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._to_come = sorted(run.deployment.scenario, key=lambda happening: happening.at_s)
+        to_come = [one for one in run.deployment.scenario if not (isinstance(one, MoveAt) and self._goes_along(one))]
+        self._to_come = sorted(to_come, key=lambda happening: happening.at_s)
         self._requests: dict[str, Move] = {}
+
+    def _goes_along(self, move: MoveAt) -> bool:
+        """Whether an ordering operator moves with the one it stands in front of, so that it need not be asked for."""
+        query_name, _, guard = move.move.partition(".")
+        query = self.run.deployment.query(query_name)
+        guarded = {f"{query_name}.{one.name}" for one in query.operators if guard in guards_of(query, one.name)}
+        return any(
+            isinstance(one, MoveAt) and one.move in guarded and (one.at_s, one.to) == (move.at_s, move.to)
+            for one in self.run.deployment.scenario
+        )
 
     def resume(self, flowed_s: float) -> None:
         """What happened before an earlier start ended does not happen again."""
