@@ -8,11 +8,12 @@ from plan_builders import deployment, op, placed, query, source, windowed
 
 from weft.model import Deployment, Placement, Query, Sink
 from weft.plan.fragments import Fragment, cut
-from weft.spec import is_stateful, passes_through
+from weft.plan.times import passes_by_sql
+from weft.spec import is_stateful
 
 
 def cut_up(whole: Deployment, placement: Placement) -> dict[str, Fragment]:
-    pieces = cut(whole, placement, lambda query, operator: is_stateful(operator), passes_through)
+    pieces = cut(whole, placement, lambda query, operator: is_stateful(operator), passes_by_sql)
     assert len({piece.id for piece in pieces}) == len(pieces)
     return {piece.id: piece for piece in pieces}
 

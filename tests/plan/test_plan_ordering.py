@@ -8,8 +8,8 @@ from weft.model import MoveAt, Order, Watermark
 from weft.plan import place
 from weft.plan.fragments import cut
 from weft.plan.ordering import is_ordering, with_ordering
-from weft.plan.times import carried_times
-from weft.spec import check, is_stateful, passes_through
+from weft.plan.times import carried_times, passes_by_sql
+from weft.spec import check, is_stateful
 
 FILE = """
 weft: 1
@@ -57,12 +57,12 @@ def test_ordering_is_an_operator_in_front_that_replaces_the_watermark(tmp_path: 
 def test_a_fragment_still_has_one_stateful_operator_and_time_comes_from_what_was_let_go(tmp_path: Path) -> None:
     (tmp_path / "file.yaml").write_text(FILE)
     ordered = with_ordering(check(tmp_path / "file.yaml").deployment)  # type: ignore[arg-type]
-    fragments = cut(ordered, place(ordered), stateful, passes_through)
+    fragments = cut(ordered, place(ordered), stateful, passes_by_sql)
     trunks = {fragment.id: (fragment.trunk, fragment.stateful) for fragment in fragments if fragment.trunk}
     assert trunks["q.counted_order"][1] == "counted_order"
     assert trunks["q.counted"] == (("counted",), "counted")
     assert trunks["q.plain_order"] == (("plain_order", "plain"), "plain_order")
-    times = carried_times(ordered, stateful, passes_through)
+    times = carried_times(ordered, stateful, passes_by_sql)
     assert times.origin("q.counted_order", "ts") == "measured"
 
 

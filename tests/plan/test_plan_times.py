@@ -5,15 +5,15 @@ from __future__ import annotations
 from plan_builders import deployment, op, query, source, windowed
 
 from weft.model import Query, Watermark
-from weft.plan.times import Times, carried_times, event_time_of, watermark_of
-from weft.spec import is_stateful, passes_through
+from weft.plan.times import Times, carried_times, event_time_of, passes_by_sql, watermark_of
+from weft.spec import is_stateful
 
 UNION = "SELECT * FROM a UNION ALL SELECT * FROM b"
 
 
 def carried(asked: Query) -> Times:
     whole = deployment(["x"], [source("s", "x"), source("t", "x")], asked)
-    return carried_times(whole, lambda query, operator: is_stateful(operator), passes_through)
+    return carried_times(whole, lambda query, operator: is_stateful(operator), passes_by_sql)
 
 
 def test_event_time_is_measured_at_the_source_and_passed_on_by_what_leaves_it_alone() -> None:

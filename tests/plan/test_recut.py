@@ -5,7 +5,8 @@ from __future__ import annotations
 from weft.model import Column, Cost, Deployment, Link, Operator, Placement, Poisson, Query, Sink, Site, Source
 from weft.plan.fragments import cut
 from weft.plan.recut import recut, why_impossible
-from weft.spec import is_stateful, passes_through
+from weft.plan.times import passes_by_sql
+from weft.spec import is_stateful
 
 KEEP = Operator("keep", ("left",), sql="SELECT * FROM left WHERE v > 0", cost_ms=Cost("constant", (5.0,)))
 SHAPE = Operator("shape", ("keep",), sql="SELECT v FROM keep")
@@ -28,8 +29,8 @@ def placed(**homes: str) -> Placement:
 
 def change(before: Placement, after: Placement):  # type: ignore[no-untyped-def]
     found = deployment()
-    old = cut(found, before, lambda _, operator: is_stateful(operator), passes_through)
-    return recut(found, old, after, lambda _, operator: is_stateful(operator), passes_through)
+    old = cut(found, before, lambda _, operator: is_stateful(operator), passes_by_sql)
+    return recut(found, old, after, lambda _, operator: is_stateful(operator), passes_by_sql)
 
 
 def test_a_move_leaves_other_fragments_alone() -> None:
@@ -55,7 +56,7 @@ def test_whoever_leaves_the_site_of_its_source_takes_a_relay_along_and_keeps_it(
     before, away = placed(keep="a", shape="b", small="b"), placed(keep="b", shape="b", small="b")
     found = change(before, away)
     assert "left@q.keep" in [fragment.id for fragment in found.starts]
-    back = recut(deployment(), found.fragments, before, lambda _, operator: is_stateful(operator), passes_through)
+    back = recut(deployment(), found.fragments, before, lambda _, operator: is_stateful(operator), passes_by_sql)
     keep = next(fragment for fragment in back.fragments if "keep" in fragment.operators)
     assert keep.channels == ("left@q.keep",)
     assert keep.sources == ()

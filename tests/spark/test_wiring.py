@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source, Watermark
+from weft.bodies.live.run import Options, Run
+from weft.model import Column, Deployment, Link, Operator, Query, Sink, Site, Source, Watermark
 from weft.plan import place
 from weft.plan.fragments import cut
+from weft.plan.times import passes_by_sql
 from weft.spark.analysis import analyse
 from weft.spark.folders import Folders
 from weft.spark.gate import Gate
 from weft.spark.wiring import Plans, Wiring
-from weft.spec import is_stateful, passes_through
+from weft.spec import is_stateful
 
 COLUMNS = (Column("ts", "TIMESTAMP"), Column("k", "STRING"), Column("v", "BIGINT"))
 
@@ -39,10 +42,42 @@ def test_columns_of_ghosts_are_read_not_known_to_be_null(spark: Any, tmp_path: P
     def stateful(query: Query, operator: Operator) -> bool:
         return is_stateful(operator)
 
-    (fragment,) = cut(deployment, place(deployment), stateful, passes_through)
+    (fragment,) = cut(deployment, place(deployment), stateful, passes_by_sql)
     trunk = Wiring(spark, plans, fragment, 1, Gate(tmp_path / "gate.json")).trunk()
     plan = trunk._jdf.queryExecution().analyzed().toString()
     # A key that is null for sure lets Spark drop every record of the other side in a batch that only ghosts make.
     assert "EventTimeWatermark" in plan
     assert "null AS" not in plan
     assert "cast(null as" not in plan
+
+
+UNITED = """
+from pyspark.sql import DataFrame
+
+def unite(fast: DataFrame, slow: DataFrame) -> DataFrame:
+    return fast.unionByName(slow)
+"""
+
+
+@pytest.mark.spark
+def test_streams_that_a_function_unites_are_as_far_as_the_slowest(spark: Any, folder: Path) -> None:
+    (folder / "united.py").write_text(UNITED)
+    for name, each in (("fast", 20), ("slow", 1)):
+        (folder / name).mkdir()
+        for minute in range(0, 40, each):
+            lines = [f"2024-01-01T00:{at:02d}:00Z,{name},1\n" for at in range(minute, minute + each)]
+            path = folder / name / f"{minute:02d}.csv"
+            path.write_text("".join(lines))
+            os.utime(path, (1_700_000_000 + minute,) * 2)  # Spark reads the oldest first
+    one_each = {"maxFilesPerTrigger": "1"}
+    sources = tuple(Source(name, "a", "csv", COLUMNS, name, one_each, event_time="ts") for name in ("fast", "slow"))
+    counts = "SELECT window(ts, '1 minute') w, count(*) n FROM both GROUP BY 1"
+    operators = (
+        Operator("both", ("fast", "slow"), call="united:unite", site="a"),
+        Operator("counts", ("both",), sql=counts, watermarks=(Watermark("0 seconds"),), site="b"),
+    )
+    query = Query("q", operators, (Sink("counts", "parquet", "out"),))
+    deployment = Deployment((Site("a"), Site("b")), sources, (query,), (Link("a", "b"),), folder=str(folder))
+    Run(deployment, folder / ".weft", Options(until_done=True)).go()
+    found = spark.read.parquet(str(folder / "out"))
+    assert found.selectExpr("count(*)", "min(n)", "max(n)").first() == (40, 2, 2)

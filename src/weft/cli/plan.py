@@ -138,9 +138,10 @@ def reasons(placement: Placement) -> dict[str, dict[str, str]]:
 def fragments(deployment: Deployment, placement: Placement) -> list[dict[str, Any]]:
     """What would run as one Spark query each."""
     from weft.plan.fragments import cut
-    from weft.spec import is_stateful, passes_through
+    from weft.plan.times import passes_by_sql
+    from weft.spec import is_stateful
 
-    pieces = cut(deployment, placement, lambda query, operator: is_stateful(operator), passes_through)
+    pieces = cut(deployment, placement, lambda query, operator: is_stateful(operator), passes_by_sql)
     return [
         {
             "id": piece.id,

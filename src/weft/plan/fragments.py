@@ -230,7 +230,7 @@ def _absorbable(
     if watermark is None or watermark.column is None:
         return True
     return all(
-        passes(query.operator(member), other, watermark.column)
+        passes(query, query.operator(member), other, watermark.column)
         for member in group.trunk
         for other in query.operator(member).from_
     )

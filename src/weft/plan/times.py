@@ -17,7 +17,7 @@ from weft.model import Deployment, Operator, Query, Watermark
 from weft.plan.graph import stream_of
 
 Stateful = Callable[[Query, Operator], bool]
-Passes = Callable[[Operator, str, str], bool]
+Passes = Callable[[Query, Operator, str, str], bool]
 Origin = Literal["measured", "passed", "watermark"]
 
 
@@ -68,6 +68,13 @@ def window_column(operator: Operator) -> str | None:
     return window_column_of(operator) if operator.sql else None
 
 
+def passes_by_sql(query: Query, operator: Operator, name: str, column: str) -> bool:
+    """Whether an operator's SQL hands a time column of an input on unchanged; of Python nothing is known."""
+    from weft.spec import passes_through
+
+    return passes_through(operator, name, column)
+
+
 def carried_times(deployment: Deployment, stateful: Stateful, passes: Passes) -> Times:
     """Follow every watermark back to where its event time is born."""
     origins: dict[tuple[str, str], Origin] = {}
@@ -85,7 +92,7 @@ def carried_times(deployment: Deployment, stateful: Stateful, passes: Passes) ->
             is_watermark = operator.watermarks and operator.order is None
             origins[stream, column] = "watermark" if is_watermark else "measured"
             return
-        if all(passes(operator, upstream, column) for upstream in operator.from_):
+        if all(passes(query, operator, upstream, column) for upstream in operator.from_):
             origins[stream, column] = "passed"
             for upstream in operator.from_:
                 follow(query, upstream, column)

@@ -20,20 +20,20 @@ from weft.bodies.live.state import CannotRun, State, differences, identity, why_
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.summary import status_of, summary_of
 from weft.bodies.live.transport import InProcess
-from weft.model import Deployment, PartitionAt, Placement
+from weft.model import Deployment, Operator, PartitionAt, Placement, Query
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.fragments import Fragment, cut
+from weft.plan.graph import stream_of
 from weft.plan.ordering import with_ordering
 from weft.plan.paths import Path as Way
 from weft.plan.paths import Paths
-from weft.plan.times import carried_times
+from weft.plan.times import carried_times, passes_by_sql
 from weft.protocol.hosting import AllDone, AllRunning, AllStopped, FragmentIsDown, GaveUp, Remember, Want
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import Desk, InForce, Leave
 from weft.spark import embedded
 from weft.spark.folders import Folders
 from weft.spark.outputs import Commit
-from weft.spec import passes_through
 
 CONDUCTOR = "conductor"
 STATUS_EVERY_S = 1.0
@@ -178,15 +178,21 @@ class Run:
         def stateful(query: Any, operator: Any) -> bool:
             return f"{query.name}.{operator.name}" in analysis.stateful
 
-        fragments = cut(self.deployment, self.placement, stateful, passes_through)
-        times = carried_times(self.deployment, stateful, passes_through)
+        def passes(query: Query, operator: Operator, name: str, column: str) -> bool:
+            # Without state a function of several streams can only unite them: it is as far as the slowest.
+            if operator.call is not None and len(operator.from_) > 1:
+                return column.partition(".")[0] in analysis.schemas[stream_of(query, name)].names
+            return passes_by_sql(query, operator, name, column)
+
+        fragments = cut(self.deployment, self.placement, stateful, passes)
+        times = carried_times(self.deployment, stateful, passes)
         paths = Paths(self.deployment)
 
         def way(stream: str, site: str) -> Way | None:
             return paths.between(engine.homes[stream], site)
 
         engine = self.spark.engine(fragments, times, way, self._committed, self.options)
-        self.changes = Changes(self.deployment, self.state, engine, (stateful, passes_through))
+        self.changes = Changes(self.deployment, self.state, engine, (stateful, passes))
         self.changes.clock_s = self.flowed_s
         self.changes.begin(self.placement, fragments)
         self.progress = Progress(self.meter, engine)
