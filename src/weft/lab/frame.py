@@ -47,6 +47,8 @@ class Row:
     measure: Callable[[Progress], Outcome]
     choices: tuple[str, ...] = field(default=())
     """What the source leaves open, and what was chosen."""
+    misses: tuple[str, ...] = field(default=())
+    """Why measured and published part, where they do."""
 
     def as_json(self, outcome: Outcome) -> dict[str, Any]:
         """`{row, published, measured, met}`, and what led to them."""
@@ -60,6 +62,7 @@ class Row:
             "claims": outcome.claims,
             "setting": self.setting,
             "choices": list(self.choices),
+            "misses": [] if outcome.met else list(self.misses),
         }
 
 
@@ -113,6 +116,7 @@ def page(folder: Path, planned: dict[str, str]) -> str:
         lines.append(f"| [{name}]({name}.json) | {what} | {verdict} | {both} |")
         details += ["", f"## {name}: {found['title']}", "", f"{found['source']}.", ""]
         details += [f"- {claim}: {'held' if held else 'did not hold'}" for claim, held in found["claims"].items()]
+        details += [f"- why: {miss}" for miss in found.get("misses", [])]
         details += [f"- chosen: {choice}" for choice in found["choices"]]
         if (folder / f"{name}.png").exists():
             details += ["", f"![{name}]({name}.png)"]

@@ -32,6 +32,7 @@ LOST_MS = 10_000.0
 STEADY = 0.99
 UNBOUNDED = 1e12
 EVEN = 0.3
+HALVINGS = 10
 
 
 class Flow(NamedTuple):
@@ -196,6 +197,31 @@ def _arrive(i: Ints, flow: Flow, step: int, tides: Tides) -> None:
 
 
 @compiled
+def _admitted(flow: Flow, tides: Tides, op: int, share: float) -> float:
+    """What of an operator's records finds a place in its queue, while this share of it is served meanwhile."""
+    if share >= 1.0:
+        return float(tides.waits[op])
+    return float(min(tides.waits[op], flow.queue[op] / (1.0 - share)))
+
+
+@compiled
+def _share(i: Ints, f: Floats, flow: Flow, home: Ints, tides: Tides, site: int, room: float) -> float:
+    """The share of what is admitted that a full site gets done: who sends far too much loses it at the queue."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        share = (low + high) / 2.0
+        asked = 0.0
+        for op in range(i[c.OPS]):
+            if home[op] == site:
+                asked += share * _admitted(flow, tides, op, share) * f[i[c.COST] + op]
+        if asked > room:
+            high = share
+        else:
+            low = share
+    return low
+
+
+@compiled
 def _serve(i: Ints, f: Floats, flow: Flow, home: Ints, tides: Tides) -> None:
     """What every site gets done in a step, what waits then, and what is lost."""
     m, n = i[c.OPS], i[c.SITES]
@@ -209,10 +235,10 @@ def _serve(i: Ints, f: Floats, flow: Flow, home: Ints, tides: Tides) -> None:
         tides.size[home[op]] += tides.came[op] * cost * cost
     for site in range(n):
         room = 1000.0 * STEP_S * f[i[c.SPEED] + site]
-        tides.pass_[site] = 1.0 if tides.backlog[site] <= room else room / tides.backlog[site]
+        tides.pass_[site] = 1.0 if tides.backlog[site] <= room else _share(i, f, flow, home, tides, site, room)
         tides.backlog[site] = 0.0
     for op in range(m):
-        done = tides.waits[op] * tides.pass_[home[op]]
+        done = _admitted(flow, tides, op, tides.pass_[home[op]]) * tides.pass_[home[op]]
         tides.waits[op] = min(tides.waits[op] - done, flow.queue[op])
         tides.backlog[home[op]] += tides.waits[op] * f[i[c.COST] + op] / f[i[c.SPEED] + home[op]]
         if flow.joins[op]:
