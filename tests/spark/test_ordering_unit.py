@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from weft.model import Order
-from weft.spark.ordering import BLOB, PART, Unit, measured_order, pack, unpack
+from weft.spark.ordering import BLOB, END_MS, PART, Unit, measured_order, pack, pack_or_sign, unpack
 
 
 class State:
@@ -21,6 +21,8 @@ class State:
         self.value: tuple[Any, ...] | None = None
         self.hasTimedOut = False
         self.timeout_ms: int | None = None
+        self.now_ms = 0
+        self.watermark_ms = 0
 
     @property
     def exists(self) -> bool:
@@ -36,6 +38,12 @@ class State:
 
     def remove(self) -> None:
         self.value = None
+
+    def getCurrentProcessingTimeMs(self) -> int:
+        return self.now_ms
+
+    def getCurrentWatermarkMs(self) -> int:
+        return self.watermark_ms
 
     def setTimeoutDuration(self, ms: int) -> None:
         self.timeout_ms = ms
@@ -110,3 +118,23 @@ def test_in_a_deployment_late_records_lie_aside_and_the_end_lets_all_go(tmp_path
     measured = measured_order(tmp_path)
     assert measured is not None
     assert (measured["records"], measured["held"]) == (3000, 0)
+
+
+def test_in_a_deployment_a_batch_without_records_lets_go_after_silence_and_at_the_end(tmp_path: Path) -> None:
+    unit, state = Unit(Order(time="ts"), 1e6, None, None, str(tmp_path)), State()
+    sign = [one.to_pandas() for one in pack_or_sign(iter([]))]
+    state.now_ms = 10_000
+    through(unit, state, stream(1000))
+    held = measured_order(tmp_path)
+    assert held is not None
+    assert held["held"] > 0
+    state.now_ms = 10_000 + held["idle_ms"] - 1
+    assert list(unit((0,), iter(sign), state)) == []  # type: ignore[arg-type]
+    state.now_ms += 1
+    (given,) = unit((0,), iter(sign), state)  # type: ignore[arg-type]
+    (out,) = unpack(iter([pa.RecordBatch.from_pandas(given[[BLOB]])]))
+    assert out.num_rows == held["held"]
+    assert state.exists, "after silence the hold is still known"
+    state.watermark_ms = END_MS
+    assert list(unit((0,), iter(sign), state)) == []  # type: ignore[arg-type]
+    assert not state.exists

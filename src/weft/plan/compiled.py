@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, ParamSpec, TypeVar, cast
 
 from numba import njit
@@ -22,11 +22,12 @@ def compiled(function: Callable[P, R], forceinline: bool = False) -> Callable[P,
     """
     made: Any = njit(cache=True, error_model="numpy", forceinline=forceinline)(function)
     with suppress(AttributeError):
-        made._cache._cache_file._source_stamp = _stamp(Path(function.__code__.co_filename).parent)
+        made._cache._cache_file._source_stamp = _stamp(function.__module__.rpartition(".")[0])
     return cast("Callable[P, R]", made)
 
 
 @cache
-def _stamp(folder: Path) -> tuple[float, int]:
-    files = [path.stat() for path in folder.glob("*.py")]
-    return max(one.st_mtime for one in files), sum(one.st_size for one in files)
+def _stamp(package: str) -> tuple[float, int]:
+    folder: Any = files(package)
+    found = [one.stat() for one in folder.iterdir() if one.name.endswith(".py")]
+    return max(one.st_mtime for one in found), sum(one.st_size for one in found)
