@@ -8,12 +8,17 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from weft.model import Deployment, Query
 from weft.plan.graph import sink_name, source_names
 from weft.spark.outputs import Commit
 
 RECENT_S = 10.0
 LATENCIES_MAX = 4096
+
+Spans = npt.NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -30,34 +35,29 @@ class Latencies:
         """Mean, quantiles and maximum over records; None before the first."""
         if not self.spans:
             return None
-        total = sum(rows for _, _, rows in self.spans)
-        mean = sum((low + high) / 2 * rows for low, high, rows in self.spans) / total
-        values = {"mean": mean, **{f"p{q}": self.quantile(q / 100) for q in (50, 95, 99)}}
-        values["max"] = max(high for _, high, _ in self.spans)
+        low, high, rows = np.array(self.spans).T
+        values = {"mean": float(((low + high) / 2 * rows).sum() / rows.sum())}
+        values |= {f"p{q}": _quantile(low, high, rows, q / 100) for q in (50, 95, 99)}
+        values["max"] = float(high.max())
         return {name: round(value, 1) for name, value in values.items()}
 
     def quantile(self, share: float) -> float:
         """The latency that this share of the records does not exceed, each span taken as even."""
-        spans = list(self.spans)
-        wanted = share * sum(rows for _, _, rows in spans)
-        low, high = min(span[0] for span in spans), max(span[1] for span in spans)
-        for _ in range(40):
-            middle = (low + high) / 2
-            if _below(spans, middle) < wanted:
-                low = middle
-            else:
-                high = middle
-        return high
+        low, high, rows = np.array(self.spans).T
+        return _quantile(low, high, rows, share)
 
 
-def _below(spans: list[tuple[float, float, int]], value: float) -> float:
-    below = 0.0
-    for low, high, rows in spans:
-        if value >= high:
-            below += rows
-        elif value > low:
-            below += rows * (value - low) / (high - low)
-    return below
+def _quantile(low: Spans, high: Spans, rows: Spans, share: float) -> float:
+    wanted = share * rows.sum()
+    wide = np.maximum(high - low, 1e-9)
+    least, greatest = float(low.min()), float(high.max())
+    for _ in range(40):
+        middle = (least + greatest) / 2
+        if (rows * np.clip((middle - low) / wide, 0.0, 1.0)).sum() < wanted:
+            least = middle
+        else:
+            greatest = middle
+    return greatest
 
 
 class Meter:
