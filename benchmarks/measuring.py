@@ -8,8 +8,8 @@ counted and no line is written. Throughput is records over the time that Spark s
 each turn left out. The ratio is the median over rounds of the ratio within a round, whose two turns are close in time:
 between rounds a shared machine may change its pace by a third. Beside it stands the ratio of CPU time that the whole
 run took, Spark and Python together: both queries keep the cores busy, so what measuring adds there is what it costs,
-and a busy machine hardly changes it. Java's compiler takes some eight turns to settle (63 s of CPU for the first, 25 s in
-the end): the first rounds do not count.
+and a busy machine hardly changes it. Java's compiler takes some eight turns to settle (63 s of CPU for the first, 25 s
+in the end): the first rounds do not count.
 """
 
 from __future__ import annotations
