@@ -65,7 +65,8 @@ ROW = Row(
     published={"both": "positive correlation", "scheme 2": "perfectly linear"},
     measure=measure,
     choices=(
-        "the placement of each variation is the original one, at random; a point is the mean of five drawings; a warm-up of 60 s",
+        "the placement of each variation is the original one, at random; a point is the mean of five drawings",
+        "a warm-up of 60 s",
         "weights are those recommended later in the source",
         "together: a correlation above 0.5; on a line: at least 0.95",
     ),
