@@ -50,9 +50,15 @@ CASES = [
     ("SELECT count(*) c FROM a", True, True, (), None, False, False),
     ("SELECT ts, count(*) c FROM a GROUP BY ts", True, True, ("ts",), None, True, False),
     ("SELECT percentile_approx(k, 0.5) AS p FROM a", True, True, (), None, False, False),
-    (f"WITH x AS (SELECT {W} AS w, m, count(*) c FROM a GROUP BY 1, 2) SELECT w AS v, m, c FROM x WHERE c > "
-    "1", True, True,
-     ("v", "m"), "v", False, False),
+    (
+        f"WITH x AS (SELECT {W} AS w, m, count(*) c FROM a GROUP BY 1, 2) SELECT w AS v, m, c FROM x WHERE c > 1",
+        True,
+        True,
+        ("v", "m"),
+        "v",
+        False,
+        False,
+    ),
     (f"SELECT * FROM (SELECT {W} AS w, count(*) c FROM a GROUP BY 1) x", True, True, ("w",), "w", False, False),
     ("SELECT row_number() OVER (PARTITION BY n ORDER BY ts) AS r, ts FROM a", True, False, (), None, True, False),
 ]
@@ -84,3 +90,25 @@ def test_a_call_says_itself_whether_it_keeps_state() -> None:
     assert spec.is_stateful(Operator("o", ("a",), call="m:f", watermarks=(Watermark("1 hour"),)))
     assert not spec.is_stateful(Operator("o", ("a",), call="m:f", state_kb=5, stateful=False))
     assert spec.changes_count(Operator("o", ("a",), call="m:f"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "condition"),
+    [
+        ("SELECT * FROM a WHERE v >= 1", "v >= 1"),
+        (
+            "SELECT x.k, upper(x.k) u FROM a x WHERE x.v > 3 AND (k LIKE 'z%' OR k IS NULL)",
+            "v > 3 AND (k LIKE 'z%' OR k IS NULL)",
+        ),
+        ("SELECT k FROM a WHERE w.start > ts", "w.start > ts"),
+        ("SELECT k FROM a", None),
+        ("SELECT explode(ks) k FROM a WHERE v > 1", None),
+        ("SELECT DISTINCT k FROM a WHERE v > 1", None),
+        ("SELECT k, count(*) n FROM a WHERE v > 1 GROUP BY k", None),
+        ("SELECT k FROM (SELECT * FROM a WHERE v > 0) b WHERE v > 1", None),
+        ("SELECT k FROM a WHERE rand() < 0.5", None),
+        ("SELECT k FROM a WHERE uuid() <> k", None),
+    ],
+)
+def test_what_only_filters_says_by_what(sql: str, condition: str | None) -> None:
+    assert spec.sole_filter(Operator("o", ("a",), sql=sql)) == condition

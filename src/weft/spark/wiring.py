@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
-from weft.model import Deployment, Query
+from weft.model import Deployment, Operator, Query
 from weft.plan.fragments import Fragment, source_of
 from weft.plan.graph import stream_of
 from weft.plan.intervals import interval_ms
@@ -29,7 +30,7 @@ from weft.spark.folders import Folders, spark_name
 from weft.spark.gate import Gate
 from weft.spark.log import END_TIME_US, write_atomically
 from weft.spark.reader import GHOST, TIME
-from weft.spec import changes_count
+from weft.spec import changes_count, sole_filter
 from weft.spec.sql import with_own_reads
 
 # Nothing random is meant: a condition that Spark must take for random is one it will not push below the watermark.
@@ -112,14 +113,28 @@ class Wiring:
             if watermark is not None and asked is not None:
                 frame = operators.tagged(frame, asked, wait_ms)
             inputs[read_as] = frame
+        # Inside a fragment nothing else tells how many records an operator gave.
+        counts = changes_count(operator) and not count_is_kept(self.query, self.fragment, name)
+        counts = counts and self.plans.measured and not copy
+        if counts and not stateful and len(inputs) == 1:
+            inputs, counts = self._counted_before(operator, inputs)
         late_folder = str(self.plans.folders.late(f"{self.query.name}.{name}"))
         result = operators.apply(operator, inputs, self.plans.deployment.folder, late_folder)
-        if not self.plans.measured or copy:
-            return result
-        if changes_count(operator) and not count_is_kept(self.query, self.fragment, name):
-            # Inside a fragment nothing else tells how many records an operator gave.
-            result = result.observe(f"out_{name}", F.count(F.lit(1)).alias("rows"))
-        return result
+        return result.observe(f"out_{name}", F.count(F.lit(1)).alias("rows")) if counts else result
+
+    def _counted_before(self, operator: Operator, inputs: dict[str, DataFrame]) -> tuple[dict[str, DataFrame], bool]:
+        """What a mere filter will let through, counted where its records come in; whether they are still to be counted.
+
+        Spark moves nothing past a count: behind the filter it would keep this one and those that follow apart.
+        """
+        condition = sole_filter(operator)
+        if condition is None:
+            return inputs, True
+        ((name, frame),) = inputs.items()
+        try:
+            return {name: frame.observe(f"out_{operator.name}", F.count_if(F.expr(condition)).alias("rows"))}, False
+        except AnalysisException:  # said in a way that does not survive being taken out of its statement
+            return inputs, True
 
     def _input(self, name: str, upstream: str, column: str | None, delay_ms: int, copy: str) -> DataFrame:
         assert self.query is not None

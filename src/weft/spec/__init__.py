@@ -1,7 +1,7 @@
 """What did the user write? Files and the Python API, to model; every error names file, line and field."""
 
 from weft.spec.ddl import ddl
-from weft.spec.facts import changes_count, is_stateful, keys_of, window_column_of
+from weft.spec.facts import changes_count, is_stateful, keys_of, sole_filter, window_column_of
 from weft.spec.keys import AVAILABLE_POLICIES, schema
 from weft.spec.lineage import passes_through
 from weft.spec.ordering import AT_ONCE, order_of, with_ordered_time
@@ -12,6 +12,6 @@ from weft.spec.streams import columns
 
 __all__ = [
     "AT_ONCE", "AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "as_plain", "changes_count", "check",
-    "columns", "ddl", "is_stateful", "keys_of", "load", "order_of", "passes_through", "schema", "validate",
-    "window_column_of", "with_ordered_time", "with_reads_from",
+    "columns", "ddl", "is_stateful", "keys_of", "load", "order_of", "passes_through", "schema", "sole_filter",
+    "validate", "window_column_of", "with_ordered_time", "with_reads_from",
 ]

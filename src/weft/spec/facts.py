@@ -19,6 +19,7 @@ from weft.spec.sql import (
 )
 
 _MULTIPLIERS = (exp.UDTF, exp.Explode, exp.Inline, exp.Stack)
+_BY_CHANCE = ("rand", "randn", "random", "uuid", "shuffle", "monotonically_increasing_id")
 
 
 def is_stateful(operator: Operator) -> bool:
@@ -41,6 +42,32 @@ def changes_count(operator: Operator) -> bool:
     if tree is None or any(tree.find_all(exp.SetOperation, exp.Pivot, exp.TableSample)):
         return True
     return any(_changes(select) for select in selects(tree))
+
+
+def sole_filter(operator: Operator) -> str | None:
+    """The condition over its input's columns by which alone the operator changes how many records there are."""
+    tree = _tree(operator)
+    select = None if tree is None else unwrapped(tree)
+    if not isinstance(select, exp.Select) or select.args.get("where") is None or select.args.get("with_"):
+        return None
+    origin = select.args["from_"].this
+    rest = select.copy()
+    rest.set("where", None)
+    if not isinstance(origin, exp.Table) or _changes(rest):
+        return None
+    condition = select.args["where"].this.copy()
+    if any(isinstance(node, exp.Query) or _is_by_chance(node) for node in condition.walk()):
+        return None
+    for column in condition.find_all(exp.Column):
+        if column.table.lower() == origin.alias_or_name.lower():
+            column.set("table", None)
+    return str(condition.sql(dialect="spark"))
+
+
+def _is_by_chance(node: exp.Expr) -> bool:
+    """Whether asking twice may give two answers."""
+    known = node.sql_name().lower() if isinstance(node, exp.Func) else ""
+    return known in _BY_CHANCE or call_name(node) in _BY_CHANCE
 
 
 def keys_of(operator: Operator) -> tuple[str, ...]:
