@@ -65,8 +65,8 @@ ROW = Row(
     published={"both": "positive correlation", "scheme 2": "perfectly linear"},
     measure=measure,
     misses=(
-        "the points bend: no result is older than the run, 110 s, so latency levels off near 77 s while the potential of "
-        "ever longer chains goes on growing",
+        "the points bend: no result is older than the run, 110 s, so latency levels off near 77 s while the potential "
+        "of ever longer chains goes on growing",
     ),
     choices=(
         "the placement of each variation is the original one, at random; a point is the mean of five drawings",

@@ -127,7 +127,8 @@ ROW = Row(
     misses=(
         "below saturation load costs a record only its queueing, a few ms; a load weight of 100 spreads a light chain "
         "over links of hundreds of ms for it (scheme 1 at 1 ms a record: 9 ms together, 609 ms spread)",
-        "only where sites run full (scheme 5, scheme 1 at 40 ms) are the recommended weights within 25 % of the best",
+        "the recommended weights are within 25 % of the best where sites run full (scheme 5, scheme 1 at 40 ms) and in "
+        "one of four distortions of scheme 3",
     ),
     choices=(
         "greedy looks at streams both ways: as printed, weights change nothing in chains of equal load",
