@@ -153,8 +153,6 @@ class Changes:
             return f"query {move.query} has no operator {move.operator}; it has: {', '.join(names)}"
         if self.placement.home(move.query, move.operator) == move.to:
             return f"{move.query}.{move.operator} runs at {move.to} already"
-        if move.to not in {site.name for site in self.deployment.sites}:
-            return f"there is no site {move.to}; there are: {', '.join(site.name for site in self.deployment.sites)}"
         moved = self._moved(move)
         reasons = (
             why_impossible(self.deployment, moved, move.query, name, move.to)
