@@ -12,14 +12,25 @@ from weft.plan.rates import ideal_rates
 from weft.plan.regression import fit
 
 
-def noisy_batches(seed: int, shares: np.ndarray, costs: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+def noisy_batches(
+    seed: int, shares: np.ndarray, costs: tuple[float, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Batches of 10 to 2,000 records, a share of which reaches the second operator; delays are many and one-sided."""
     rng = np.random.default_rng(seed)
     first = rng.integers(10, 2000, len(shares)).astype(float)
     records = np.column_stack([first, first * shares])
     work_ms = 80 + records @ np.array(costs) + rng.exponential(8, len(shares))
     work_ms[::25] += 900  # now and then the machine does something else
-    return records, work_ms
+    return records, np.ones(len(shares)), work_ms
+
+
+def test_what_tasks_cost_is_not_laid_to_the_records_that_come_with_them() -> None:
+    records, _, work_ms = noisy_batches(3, np.full(60, 1.0), (0.05, 0.0))
+    tasks = 1.0 + (records[:, 0] + np.random.default_rng(3).normal(0, 400, 60) > 1000)
+    found = fit(records[:, :1], tasks, work_ms + 75 * tasks)
+    assert found is not None
+    assert found.record_ms == pytest.approx((0.05,), rel=0.1)
+    assert found.task_ms == pytest.approx(75, rel=0.1)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -38,9 +49,9 @@ def test_operators_that_always_go_together_share_the_cost_and_its_sum_is_right()
 
 
 def test_batches_of_one_size_or_none_tell_nothing() -> None:
-    assert fit(np.full((50, 1), 100.0), np.linspace(80, 90, 50)) is None
-    assert fit(np.zeros((50, 1)), np.linspace(80, 90, 50)) is None
-    assert fit(np.array([[1.0], [2.0]]), np.array([1.0, 2.0])) is None
+    assert fit(np.full((50, 1), 100.0), np.ones(50), np.linspace(80, 90, 50)) is None
+    assert fit(np.zeros((50, 1)), np.ones(50), np.linspace(80, 90, 50)) is None
+    assert fit(np.array([[1.0], [2.0]]), np.ones(2), np.array([1.0, 2.0])) is None
 
 
 def test_measurements_take_the_place_of_guesses_and_of_nothing_else() -> None:

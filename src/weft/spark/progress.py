@@ -44,7 +44,7 @@ def new_reports(run: FragmentRun, after: int) -> Iterator[BatchReport]:
         fresh.append(raw)
     for raw in reversed(fresh):
         progress = json.loads(raw.json())
-        if progress["durationMs"].get("addBatch") is not None:
+        if progress["durationMs"].get("addBatch") is not None and progress["batchId"] != run.rehearsed:
             yield _report(run, progress)
 
 
@@ -59,8 +59,8 @@ def _report(run: FragmentRun, progress: dict[str, Any]) -> BatchReport:
             bad[by_name[rest]] = int(values["bad"])
         elif kind == "out":
             operators[rest] = int(values["rows"])
-    duration = progress["durationMs"].get("triggerExecution", 0)
     batch = progress["batchId"]
+    duration = progress["durationMs"].get("triggerExecution", 0) - round(run.waited_ms.get(batch, 0.0))
     counts = next((one for one in run.batches if one.batch == batch), None)
     return BatchReport(batch, duration, rows, bad, operators, counts)
 
@@ -79,6 +79,14 @@ def _of_files(run: FragmentRun, reported: list[dict[str, Any]]) -> Iterator[tupl
                 break
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the stages of a batch were: the time of all tasks together, and how many there were."""
+
+    ms: float = 0.0
+    tasks: int = 0
+
+
 class StageTimes:
     """What finished stages took: CPU seconds by the pool (the site) they ran in, task time by query and batch."""
 
@@ -87,7 +95,7 @@ class StageTimes:
         self._store = context.statusStore()
         self._scheduler = context.dagScheduler()
         self._seconds: dict[str, float] = {}
-        self._work_ms: dict[tuple[str, int], float] = {}
+        self._work: dict[tuple[str, int], Work] = {}
         self._open: list[int] = []
         self._next_stage = self._following()
 
@@ -112,9 +120,10 @@ class StageTimes:
         self._seconds[pool] = self._seconds.get(pool, 0.0) + stage.executorCpuTime() / 1e9
         batch = _batch_of(stage.description())
         if batch is not None:
-            self._work_ms[batch] = self._work_ms.get(batch, 0.0) + stage.executorRunTime()
-            while len(self._work_ms) > BATCHES_MAX:
-                del self._work_ms[next(iter(self._work_ms))]
+            held = self._work.get(batch, Work())
+            self._work[batch] = Work(held.ms + stage.executorRunTime(), held.tasks + stage.numTasks())
+            while len(self._work) > BATCHES_MAX:
+                del self._work[next(iter(self._work))]
         return True
 
     def _stage(self, number: int) -> Any:
@@ -127,9 +136,9 @@ class StageTimes:
         """CPU seconds that a site's tasks have taken so far."""
         return self._seconds.get(pool, 0.0)
 
-    def work_ms(self, query: str, batch: int) -> float | None:
-        """The time that all tasks of a batch took together, told once; None where no stage of it is known."""
-        return self._work_ms.pop((query, batch), None)
+    def work(self, query: str, batch: int) -> Work | None:
+        """What the tasks of a batch took together, told once; None where no stage of it is known."""
+        return self._work.pop((query, batch), None)
 
 
 def _batch_of(description: Any) -> tuple[str, int] | None:

@@ -11,8 +11,9 @@ import numpy as np
 
 from weft.model import Query
 from weft.plan.fragments import Fragment
-from weft.plan.regression import fit
+from weft.plan.regression import Costs, fit
 from weft.spark.counts import BatchCounts, records_in, records_out
+from weft.spark.progress import Work
 
 BATCHES_MAX = 256
 WARMING = 3  # batches of a start that pay for what later ones find ready: compiled code, Python processes
@@ -33,10 +34,17 @@ class _Batches:
     fragment: Fragment
     seen: int = 0
     records: deque[list[float]] = field(default_factory=lambda: deque(maxlen=BATCHES_MAX))
-    work_ms: deque[float] = field(default_factory=lambda: deque(maxlen=BATCHES_MAX))
+    work: deque[Work] = field(default_factory=lambda: deque(maxlen=BATCHES_MAX))
+
+    def costs(self) -> Costs | None:
+        """What the batches tell of the costs in them."""
+        if not self.records:
+            return None
+        tasks, work_ms = np.array([(work.tasks, work.ms) for work in self.work]).T
+        return fit(np.array(self.records), tasks, work_ms)
 
 
-class Costs:
+class OperatorCosts:
     """Hears of every batch; estimates cost per record and selectivity of operators."""
 
     def __init__(self) -> None:
@@ -51,7 +59,7 @@ class Costs:
         counts: BatchCounts,
         observed: Mapping[str, int],
         from_files: Mapping[str, int],
-        work_ms: float | None,
+        work: Work | None,
     ) -> None:
         """A batch is done."""
         entered = {key: from_files.get(key[1], 0) if rows is None else rows for key, rows in counts.entered.items()}
@@ -68,9 +76,9 @@ class Costs:
         if held is None or held.fragment.operators != fragment.operators:
             held = self._batches[fragment.id] = _Batches(fragment)
         held.seen += 1
-        if work_ms is not None and held.seen > WARMING and all(took[name] is not None for name in fragment.operators):
+        if work is not None and held.seen > WARMING and all(took[name] is not None for name in fragment.operators):
             held.records.append([float(took[name] or 0) for name in fragment.operators])
-            held.work_ms.append(work_ms)
+            held.work.append(work)
 
     def started(self, fragment: str) -> None:
         """A fragment starts anew, and warms up again."""
@@ -80,7 +88,7 @@ class Costs:
     def weigh(self) -> None:
         """Estimate costs anew from the batches at hand."""
         for held in self._batches.values():
-            found = fit(np.array(held.records), np.array(held.work_ms)) if held.records else None
+            found = held.costs()
             if found is not None and held.fragment.query is not None:
                 for name, cost_ms in zip(held.fragment.operators, found.record_ms, strict=True):
                     self._known_ms[held.fragment.query, name] = cost_ms

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from typing import Any
 
-from weft.bodies.live.costs import Costs
+from weft.bodies.live.costs import OperatorCosts
 from weft.bodies.live.measure import Meter
 from weft.model import Deployment
 from weft.plan.fragments import Fragment
@@ -30,7 +30,7 @@ class Progress:
         self._fragments: dict[str, dict[str, Any]] = {}
         self._backlog_max: dict[str, int] = {}
         self._stages_due_s = 0.0
-        self.costs = Costs()
+        self.costs = OperatorCosts()
         self._waiting: deque[tuple[Fragment, str, BatchReport]] = deque(maxlen=WAITING_MAX)
         self.history: dict[str, deque[tuple[int, float]]] = {}
 
@@ -46,7 +46,7 @@ class Progress:
                 self._seen[name] = report.batch
                 self._take(name, report)
                 self._waiting.append((run.fragment, run.name, report))
-            site = self.engine.fragments[name].site
+            site = run.fragment.site  # the plan may have changed since this look began
             self._backlog_max[site] = max(self._backlog_max.get(site, 0), self.backlog(name))
         if time.monotonic() >= self._stages_due_s or finally_:
             self._stages_due_s = time.monotonic() + STAGES_EVERY_S
@@ -60,8 +60,8 @@ class Progress:
             if report.counts is None or fragment.query is None:
                 continue
             query = self.engine.plans.deployment.query(fragment.query)
-            work_ms = self.engine.stages.work_ms(name, report.batch)
-            self.costs.add(query, fragment, report.counts, report.operators, report.sources, work_ms)
+            work = self.engine.stages.work(name, report.batch)
+            self.costs.add(query, fragment, report.counts, report.operators, report.sources, work)
         self.costs.weigh()
 
     def operators(self) -> dict[str, dict[str, Any]]:
