@@ -12,6 +12,7 @@ import pytest
 
 from tests.spark.moving import OPERATORS, SITES, delivered, differing, expected, make, seeds_asked
 from weft.bodies.live.run import Options, Run
+from weft.spark.session import PUT_BY_SPARK
 
 pytestmark = pytest.mark.spark
 
@@ -52,6 +53,11 @@ def test_every_record_arrives_once_while_operators_move(seed: int, spark: Any, t
     assert made, f"no move was made: {summary['moves']}"
     found = differing(delivered(spark, deployment), expected(spark, deployment))
     assert found == {}, f"seed {seed}: {summary['moves']}"
+    known = {*PUT_BY_SPARK, *spark.sparkContext.environment}
+    sources = spark._jsparkSession.sessionState().dataSourceManager()
+    for name in ("weft_log", "weft_rate"):
+        put = set(sources.lookupDataSource(name).dataSourceCls().envVars())
+        assert put == known, "a key that readers at work were not told of breaks those that start beside them"
 
 
 @pytest.mark.long

@@ -47,9 +47,9 @@ def wait_for_commit(checkpoint: Path, batch: int) -> bool:
     return True
 
 
-def positions(checkpoint: Path) -> dict[str, str]:
-    """Where the last committed batch ended on each input, by its name, as Spark writes it; empty before the first."""
-    batch = last_committed(checkpoint)
+def positions(checkpoint: Path, batch: int | None = None) -> dict[str, str]:
+    """Where a batch, else the last committed one, ends on each input, as Spark writes it; empty before the first."""
+    batch = last_committed(checkpoint) if batch is None else batch
     return {} if batch is None else lines_of(checkpoint, batch)[1]
 
 

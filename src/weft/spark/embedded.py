@@ -26,7 +26,7 @@ from weft.spark.batch import count_of, read_offsets
 from weft.spark.checkpoint import last_planned
 from weft.spark.engine import SparkEngine
 from weft.spark.folders import Folders, spark_name
-from weft.spark.outputs import Commit
+from weft.spark.outputs import Commit, sweep_ahead
 from weft.spark.session import start_session
 from weft.spark.sinks import clear
 from weft.spark.sources import read_flows, write_flows
@@ -67,6 +67,7 @@ class Embedded:
     ) -> SparkEngine:
         """What the sites of this run launch fragments with."""
         plans = Plans(self.deployment, self.folders, self.analysis.schemas, ways, asked.measured)
+        sweep_ahead(plans)
         engine = SparkEngine(self.session, plans, times, fragments, told)
         engine.totals, engine.until_done = self.totals, asked.until_done
         return engine

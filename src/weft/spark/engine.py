@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from weft.spark.log import fence
 from weft.spark.meaning import merged_time
 from weft.spark.outputs import Commit
 from weft.spark.progress import StageTimes
-from weft.spark.recut import Ended, carry_over, goes_on, goes_on_at
+from weft.spark.recut import Ended, carry_over, goes_on, goes_on_at, who_tells
 from weft.spark.sinks import aside_of
 from weft.spark.wiring import Entry, Plans, Wiring
 
@@ -84,6 +83,7 @@ class SparkEngine:
 
     def _start_early(self, fragment: Fragment, tick: int, ends: Sequence[Fragment]) -> None:
         run = _DrainingRun(self, fragment, None, self.generations.get(fragment.id, 0) + 1)
+        run.follows = tuple(ends)
         run.gate.forget()
         run.warm = run.wire(tick)
         entries = tuple(run.warm[0].entries)
@@ -95,20 +95,35 @@ class SparkEngine:
         run.wait_until_idle()
 
     def _as_they_stand(self, ends: Sequence[Fragment]) -> tuple[Ended, ...]:
-        return tuple(
-            Ended(old, run.checkpoint, tuple(run.entries), run.meaning.first)
-            for old in ends
-            for run in [self.runs[old.id]]
+        return tuple(self.runs[old.id].as_ended() for old in ends)
+
+    def awaits_last_batch_of(self, old: FragmentRun) -> bool:
+        """Whether the last batch of a run tells, once begun, where one that was started early goes on."""
+        return any(
+            old.fragment in [one.fragment for one in who_tells(early.fragment, tuple(early.entries), ending) or ()]
+            for early, ending in self._not_let_in()
         )
+
+    def let_in_ahead(self) -> None:
+        """Open the gates of those that were started early, where it is now known at which places they go on."""
+        for early, ending in self._not_let_in():
+            telling = who_tells(early.fragment, tuple(early.entries), ending)
+            if telling is not None and all(old.last is not None for old in telling):
+                early.open(goes_on_at(self.plans.folders, early.fragment, tuple(early.entries), ending))
+
+    def _not_let_in(self) -> Iterator[tuple[_DrainingRun, tuple[Ended, ...]]]:
+        """Those that were started early and wait behind their gates, with the runs that end for them."""
+        for early in list(self._early.values()):
+            runs = [self.runs[old.id] for old in early.follows if old.id in self.runs]
+            if early.opened is None and len(runs) == len(early.follows):
+                yield early, tuple(run.as_ended(run.last.number) for run in runs)
 
     def cool(self, fragment: str) -> None:
         """Forget a plan, or end an early start, that was not needed."""
         self._warm.pop(fragment, None)
         early = self._early.pop(fragment, None)
         if early is not None:
-            early.stop()
-            early.gate.forget()
-            shutil.rmtree(early.checkpoint, ignore_errors=True)
+            early.discard()
 
     def nudge(self) -> None:
         """Let go what is held back on streams that have fallen silent."""
@@ -132,15 +147,8 @@ class SparkEngine:
         generations: dict[str, int] = {}
         for new in starts:
             before = self.generations.get(new.id, 0)
-            early = self._early.get(new.id)
-            if early is not None and early.fragment == new:
+            if self._goes_on_early(new, ended):
                 generations[new.id] = before + 1
-                positions = goes_on_at(self.plans.folders, new, tuple(early.entries), ended)
-                for entry in early.entries:
-                    if entry.is_channel:
-                        log = self.plans.folders.stream(entry.stream)
-                        log.passed(f"{new.id}~{entry.name}", positions[entry.name])
-                early.gate.open(positions)
                 continue
             if goes_on(self.fragments.get(new.id), new):
                 generations[new.id] = before
@@ -149,11 +157,29 @@ class SparkEngine:
                 self.warm(new, self._tick())
             entries = tuple(self._warm[new.id][1].entries)
             generations[new.id] = before + 1
+            Gate(self.plans.folders.gate(new.id, before + 1)).forget()
             target = self.plans.folders.checkpoint(new.id, before + 1)
             for name, segment in carry_over(self.plans.folders, new, entries, ended, target).items():
                 stream = next(entry.stream for entry in entries if entry.name == name)
                 self.plans.folders.stream(stream).passed(f"{new.id}~{name}", segment)
         return generations
+
+    def _goes_on_early(self, new: Fragment, ended: tuple[Ended, ...]) -> bool:
+        """Let one that was started early in at its place; False where there is none, or it was let in elsewhere."""
+        early = self._early.get(new.id)
+        if early is None or early.fragment != new:
+            return False
+        positions = goes_on_at(self.plans.folders, new, tuple(early.entries), ended)
+        if early.opened not in (None, positions):
+            del self._early[new.id]
+            early.discard()
+            return False
+        for entry in early.entries:
+            if entry.is_channel:
+                self.plans.folders.stream(entry.stream).passed(f"{new.id}~{entry.name}", positions[entry.name])
+        if early.opened is None:
+            early.open(positions)
+        return True
 
     def _tick(self) -> int:
         return max((run.epoch for run in self.runs.values()), default=0) + 1
@@ -199,11 +225,17 @@ class SparkEngine:
         early = self._early.pop(fragment, None)
         if early is not None and early.fragment == self.fragments[fragment] and early.is_sound():
             self._warm.pop(fragment, None)
-            early.adopt(epoch)
+            try:
+                early.adopt(epoch)
+            except Exception:
+                early.stop()
+                early.forget_ahead()
+                raise
             self.runs[fragment] = early
             return early
         if early is not None:
             early.stop()
+            early.forget_ahead()
         run = _DrainingRun(self, self.fragments[fragment], epoch, self.generations.get(fragment, 0))
         warm = self._warm.pop(fragment, None)
         if warm is not None and warm[0] == run.fragment:
@@ -219,6 +251,8 @@ class _DrainingRun(FragmentRun):
         super().__init__(engine.session, engine.plans, engine.times, fragment, epoch, generation, engine.told)
         self.engine = engine
         self.trouble: str | None = None
+        self.follows: tuple[Fragment, ...] = ()
+        self.opened: dict[str, int] | None = None
 
     def launch(self) -> None:
         """Start, not too many at once."""
@@ -226,11 +260,25 @@ class _DrainingRun(FragmentRun):
             super().launch()
             self._wait_for_sources()
 
+    def open(self, positions: dict[str, int]) -> None:
+        """Let a run behind its gate in, at these places."""
+        self.opened = positions
+        self.gate.open(positions)
+
+    def stop(self, clean: bool = False) -> bool:
+        """Also let those that go on from here know, ahead of the end, where it will be."""
+        goes_on = self.query is not None and self.query.isActive and not self.ended.is_set()
+        if clean and goes_on and self.engine.awaits_last_batch_of(self):
+            self.last.ask(self.engine.let_in_ahead)
+        return super().stop(clean)
+
     def wait_until_idle(self) -> None:
-        """Wait until a query behind its gate has everything it needs and finds nothing to do."""
+        """Wait until a query behind its gate has rehearsed and finds nothing to do."""
         assert self.query is not None
         latest = time.monotonic() + IDLE_S_MAX
-        while self.query.isActive and not self.query.status["message"].startswith("Waiting for data"):
+        while self.query.isActive and not (
+            self.rehearsed is not None and self.query.status["message"].startswith("Waiting for data")
+        ):
             if time.monotonic() > latest:
                 return
             time.sleep(0.02)

@@ -20,6 +20,11 @@ class Folders:
         """The log of a stream."""
         return Log(self.state / "streams" / name)
 
+    def streams(self) -> list[Log]:
+        """The logs of all streams that were ever written."""
+        folder = self.state / "streams"
+        return [Log(path) for path in sorted(folder.iterdir())] if folder.is_dir() else []
+
     def recording(self, source: str) -> Log:
         """The recorded log that a replay source takes its records from."""
         return Log(self.state / "recordings" / source)

@@ -8,8 +8,10 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +22,7 @@ from weft.plan.graph import sink_name
 from weft.plan.times import Times
 from weft.spark import batch as batches
 from weft.spark import operators, sources
+from weft.spark.ahead import LastBatch
 from weft.spark.batch import Arrival, Offsets
 from weft.spark.checkpoint import last_committed, last_planned, wait_for_commit
 from weft.spark.counts import BatchCounts, records_out
@@ -28,7 +31,8 @@ from weft.spark.gate import Gate
 from weft.spark.log import write_atomically
 from weft.spark.meaning import Births, Meaning
 from weft.spark.ordering import silent_for_too_long
-from weft.spark.outputs import Commit, Output, Told, open_outputs
+from weft.spark.outputs import Commit, Output, Told, open_outputs, places
+from weft.spark.recut import Ended
 from weft.spark.wiring import Entry, Plans, Wiring, ordering_in, tick
 
 BATCHES_KEPT = 64  # of counts, until somebody has looked
@@ -92,6 +96,9 @@ class FragmentRun:
         self._nudged_s = 0.0
         self._left_open = False
         self._turn = threading.Lock()
+        self.last = LastBatch()
+        self.rehearsed: int | None = None
+        self.waited_ms: dict[int, float] = {}  # by batch: how long one that was worked out ahead lay aside
         self.outputs: list[Output] = []
         self.meaning = Meaning(plans, times, fragment, updates_a_sink(plans, fragment))
         if epoch is not None:
@@ -163,9 +170,25 @@ class FragmentRun:
         self.query.stop()
         return self.clean
 
+    def discard(self) -> None:
+        """As if it had never started ahead of its turn; Spark's own notes of it included."""
+        self.stop()
+        self.gate.forget()
+        self.forget_ahead()
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+
+    def forget_ahead(self) -> None:
+        """Throw away what was written aside."""
+        for place in places(self.plans, self.fragment):
+            shutil.rmtree(place.ahead(self.born), ignore_errors=True)
+
     def _settled(self, written: int | None) -> bool:
         """Whether all that was written is committed: the last batch here or, if none ran yet, what was found."""
         return not self._left_open if written is None else wait_for_commit(self.checkpoint, written)
+
+    def as_ended(self, last: int | None = None) -> Ended:
+        """What those need that go on from here; `last` where that batch is still under way."""
+        return Ended(self.fragment, self.checkpoint, tuple(self.entries), self.meaning.first, last)
 
     def file_entries(self) -> Iterator[tuple[Entry, str]]:
         """Its ways in from users' files, each with the folder or glob that Spark reads."""
@@ -275,39 +298,60 @@ class FragmentRun:
 
     def _write(self, frame: DataFrame, batch: int) -> None:
         """Spark's call for every batch: one segment for each output that does not have it yet."""
-        while not self.turn_came.wait(0.05) and not self.closing:
-            continue  # the gate is open, the outputs are not ours yet
-        with self._turn:
-            if self.closing:
-                raise Closed(f"{self.fragment.id} ends before batch {batch}")
-            try:
-                self._write_batch(frame, batch)
-            except Exception:
-                # What a stop breaks off is no failure, and Spark chokes on the long story that would be told of it.
+        try:
+            ahead = {} if self.turn_came.is_set() else self._write_ahead(frame, batch)
+            if batch == self.rehearsed:
+                return
+            with self._turn:
                 if self.closing:
-                    raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
-                raise
+                    raise Closed(f"{self.fragment.id} ends before batch {batch}")
+                self.last.begins(batch)
+                self._write_batch(frame, batch, ahead)
+                self.closing = self.last.is_over(batch) or self.closing
+        except Exception:
+            # What a stop breaks off is no failure, and Spark chokes on the long story that would be told of it.
+            if self.closing:
+                raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
+            raise
 
-    def _write_batch(self, frame: DataFrame, batch: int) -> None:
+    def _write_ahead(self, frame: DataFrame, batch: int) -> dict[Path, Written]:
+        """The gate is open, the outputs are not ours yet: write aside, then wait for the turn."""
+        ahead: dict[Path, Written] = {}
+        waiting = places(self.plans, self.fragment)
+        if not any(place.sink is not None and place.sink.format == "console" for place in waiting):
+            with _shared(frame, len(waiting)):
+                for place in waiting:
+                    records = self._branch(frame, place.operator)
+                    folder = place.ahead(self.born)
+                    ahead[place.folder] = place.write(records, folder, self.meaning.measured(place.stream))
+        if not self.gate.path.exists():  # then nothing was read
+            self.rehearsed = batch
+            return {}
+        since_s = time.monotonic()
+        while not self.turn_came.wait(0.05) and not self.closing:
+            continue
+        self.waited_ms[batch] = (time.monotonic() - since_s) * 1000
+        return ahead
+
+    def _write_batch(self, frame: DataFrame, batch: int, ahead: Mapping[Path, Written]) -> None:
         offsets = batches.read_offsets(self.checkpoint, batch)
         assert offsets is not None, f"batch {batch} runs without offsets"
         before = self._offsets_before(batch)
         arrivals = {entry.name: self.meaning.arrival(entry, before, offsets) for entry in self.entries}
         births = self.meaning.births(arrivals, before, offsets)
         ended = self._has_ended(arrivals, offsets)
+        brought = Brought(offsets, arrivals, births, ended)
         committed: dict[str, int] = {}
         waiting = [output for output in self.outputs if not output.writer.written(batch)]
-        shared = len(waiting) > 1
-        if shared:
-            frame.persist()
-        try:
+        with _shared(frame, 0 if ahead else len(waiting)):
             for output in waiting:
-                rows = self._write_one(output, frame, batch, Brought(offsets, arrivals, births, ended))
+                if output.place.folder in ahead:
+                    written = output.take(ahead[output.place.folder])
+                else:
+                    written = output.write(self._branch(frame, output.operator), self.meaning.measured(output.stream))
+                self._finish(output, written, batch, brought)
                 if output.operator is not None:
-                    committed[output.operator] = rows
-        finally:
-            if shared:
-                frame.unpersist()
+                    committed[output.operator] = written.rows
         if self._previous is None:
             self._explain()
         self._previous = (batch, offsets)
@@ -350,8 +394,8 @@ class FragmentRun:
             return self._previous[1]
         return batches.read_offsets(self.checkpoint, batch - 1)
 
-    def _write_one(self, output: Output, frame: DataFrame, batch: int, brought: Brought) -> int:
-        written = output.write(self._branch(frame, output.operator), self.meaning.measured(output))
+    def _finish(self, output: Output, written: Written, batch: int, brought: Brought) -> None:
+        """Commit what was written, unless it says nothing new."""
         if brought.ended:
             times = self.meaning.ended_times(output)
         else:
@@ -364,7 +408,6 @@ class FragmentRun:
             self._commit(output, batch, written, told)
         elif written.folder is not None:
             shutil.rmtree(written.folder, ignore_errors=True)
-        return written.rows
 
     def _commit(self, output: Output, batch: int, written: Written, told: Told) -> None:
         manifest = output.commit(batch, written, told)
@@ -380,8 +423,26 @@ class FragmentRun:
         return operators.apply(operator, {upstream: self._branch(frame, upstream)}, self.plans.deployment.folder)
 
 
+@contextmanager
+def _shared(frame: DataFrame, readers: int) -> Iterator[None]:
+    """Work a batch out once, where several want it."""
+    if readers > 1:
+        frame.persist()
+    try:
+        yield
+    finally:
+        if readers > 1:
+            frame.unpersist()
+
+
 PERMANENT = (
-    "MALFORMED_RECORD", "MALFORMED_CSV", "FAILFAST", "CANNOT_PARSE", "CAST_INVALID_INPUT", "ANALYSIS", "UNRESOLVED",
+    "MALFORMED_RECORD",
+    "MALFORMED_CSV",
+    "FAILFAST",
+    "CANNOT_PARSE",
+    "CAST_INVALID_INPUT",
+    "ANALYSIS",
+    "UNRESOLVED",
 )
 
 

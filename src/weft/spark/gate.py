@@ -4,6 +4,9 @@
 
 The file opens the gate of a fragment's second generation and says where each input goes on, since whoever read it
 before went on reading meanwhile: what lies before is passed over, also when Spark replays that first batch later.
+
+While the gate is closed every reader asks for one batch without records, a rehearsal: what Spark has to start for a
+first batch is then there when it counts.
 """
 
 from __future__ import annotations
@@ -11,12 +14,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from weft.spark.log import write_atomically
 
 GATE = "gate"
 CLOSED = "gate_closed"
 ENTRY = "entry"
+REHEARSAL = "rehearsal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +59,24 @@ class Gatekeeper:
         self._gate = Gate(Path(options[GATE]), options[CLOSED] == "1") if GATE in options else None
         self._entry = options.get(ENTRY, "")
         self._first: int | None = None
+        self._rehearsal: int | None = None
 
     def closed(self) -> bool:
         """Whether nothing may be read yet."""
         return self._gate is not None and self._gate.waits and self._first is None and not self._gate.path.exists()
 
+    def rehearsal(self, start: dict[str, Any]) -> dict[str, Any]:
+        """The offset of a reader behind a closed gate: one step from where it began, to no record."""
+        if self._rehearsal is None:
+            self._rehearsal = start.get(REHEARSAL, 0) + 1
+        return {**start, REHEARSAL: self._rehearsal}
+
+    def nothing_beyond(self, reach: int) -> bool:
+        """Whether a stream has come no further than those before have read: a batch of it would be empty."""
+        return self._gate is not None and self._gate.waits and reach <= self.first()
+
     def first(self) -> int:
         """The position before which everything is somebody else's."""
-        if self._first is None:
+        if self._first is None and not self.closed():
             self._first = self._gate.positions().get(self._entry, 0) if self._gate is not None else 0
-        return self._first
+        return self._first or 0

@@ -83,9 +83,9 @@ class Meaning:
         delay_ms = max(entry.delay_ms for entry in watched)
         return offsets.watermark_ms >= END_TIME_US // 1000 - delay_ms
 
-    def measured(self, output: Output) -> list[str]:
+    def measured(self, stream: str) -> list[str]:
         """The time columns of an output that are read off what was written."""
-        return [column for column in self.times.columns(output.stream) if self._is_measured(output.stream, column)]
+        return [column for column in self.times.columns(stream) if self._is_measured(stream, column)]
 
     def _is_measured(self, stream: str, column: str) -> bool:
         origin = self.times.origin(stream, column)

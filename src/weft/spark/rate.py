@@ -116,7 +116,7 @@ class RateReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
         if self.gate.closed():
-            return start
+            return self.gate.rehearsal(start)
         reach = max(start[COUNT], self.gate.first()) + RECORDS_MAX
         if self.arrivals is not None:
             timing = self._timing(self.starts_min)
@@ -126,6 +126,8 @@ class RateReader(DataSourceStreamReader):
             reach = min(reach, flow.count(clock.flow_s(time.time() * 1000)))
         if self.recording is not None:
             reach = min(reach, self._recorded())
+        if self.gate.nothing_beyond(reach):
+            return start
         return {COUNT: max(start[COUNT], reach)}
 
     def _recorded(self) -> int:
@@ -136,6 +138,8 @@ class RateReader(DataSourceStreamReader):
         return self._total
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        if self.gate.closed():
+            return [Span(0, 0, np.empty(0, np.int64), [])]
         first, last = max(start[COUNT], self.gate.first()), end[COUNT]
         if first >= last:
             return []

@@ -71,11 +71,13 @@ class LogReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
         if self.gate.closed():
-            return start
+            return self.gate.rehearsal(start)
         reach = min(self.log.next_segment(), start[SEGMENT] + SEGMENTS_MAX)
         reach = max(reach, start[SEGMENT])
         if self.delay_ms or self.kbps:
             reach = self._arrived(start[SEGMENT], reach)
+        if self.gate.nothing_beyond(reach) and not self._ended(reach):
+            return start
         latest = {SEGMENT: reach, TICK: max(self.tick, start[TICK])}
         if END in start or (self.time is not None and reach == start[SEGMENT] and self._ended(reach)):
             latest[END] = 1
@@ -113,6 +115,8 @@ class LogReader(DataSourceStreamReader):
         return reach
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        if self.gate.closed():
+            return [Files([], None, False)]
         begin = max(start[SEGMENT], self.gate.first())
         manifests = [self.log.manifest(segment) for segment in range(begin, end[SEGMENT])]
         ticked = end[TICK] > start[TICK] or (END in end and END not in start) or end.get(NUDGE) != start.get(NUDGE)

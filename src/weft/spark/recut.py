@@ -17,12 +17,16 @@ from weft.spark.wiring import TICKS_SUFFIX, Entry
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """An old fragment that has ended cleanly, with its checkpoint, its ways in, and where it first came in itself."""
+    """An old fragment that has ended cleanly, with its checkpoint, its ways in, and where it first came in itself.
+
+    One that is still at its last batch has that batch's number.
+    """
 
     fragment: Fragment
     checkpoint: Path
     entries: tuple[Entry, ...]
     first: Mapping[str, int] = field(default_factory=dict)
+    last: int | None = None
 
 
 def goes_on(old: Fragment | None, new: Fragment) -> bool:
@@ -41,9 +45,7 @@ def carry_over(
     return {entry.name: int(json.loads(lines[entry.name])[SEGMENT]) for entry in entries if entry.is_channel}
 
 
-def goes_on_at(
-    folders: Folders, new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]
-) -> dict[str, int]:
+def goes_on_at(folders: Folders, new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]) -> dict[str, int]:
     """The segment or record at which each entry of a fragment of the new cut goes on."""
     lines, _ = _where(folders, new, entries, ended)
     return {
@@ -53,6 +55,25 @@ def goes_on_at(
     }
 
 
+def who_tells(new: Fragment, entries: tuple[Entry, ...], ending: tuple[Ended, ...]) -> tuple[Ended, ...] | None:
+    """The old fragments whose last batches tell, once begun, where a new one goes on; None where they cannot."""
+    written = {stream for old in ending for stream in old.fragment.outputs}
+    telling: list[Ended] = []
+    for entry in entries:
+        old = _reader_of(new, entry, ending)
+        if old is not None and _take(entry, old, {}, {}):
+            telling.append(old)
+        elif entry.stream in written:
+            return None  # its last segment is still to come
+    return tuple(telling)
+
+
+def _reader_of(new: Fragment, entry: Entry, ended: tuple[Ended, ...]) -> Ended | None:
+    """The old fragment that read an input of the new one."""
+    reader = entry.operator or _private_reader(new, entry)
+    return next((old for old in ended if reader in old.fragment.operators), None)
+
+
 def _where(
     folders: Folders, new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]
 ) -> tuple[dict[str, str], dict[str, Path]]:
@@ -60,8 +81,7 @@ def _where(
     lines: dict[str, str] = {}
     logs: dict[str, Path] = {}
     for entry in entries:
-        reader = entry.operator or _private_reader(new, entry)
-        found = next((old for old in ended if reader in old.fragment.operators), None)
+        found = _reader_of(new, entry, ended)
         if found is not None and _take(entry, found, lines, logs):
             continue
         if entry.is_channel:
@@ -89,7 +109,7 @@ def _take(entry: Entry, old: Ended, lines: dict[str, str], logs: dict[str, Path]
     if not before:
         return False
     same = next((other for other in before if other.name == entry.name), before[0])
-    held = positions(old.checkpoint)
+    held = positions(old.checkpoint, old.last)
     for suffix in ("", TICKS_SUFFIX):
         line = held.get(f"{same.name}{suffix}")
         if line is None or (suffix and entry.column is None):

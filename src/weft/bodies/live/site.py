@@ -149,9 +149,15 @@ class SiteBody:
         while not self._gone.wait(WATCH_S):
             for fragment, (epoch, run) in list(self.running.items()):
                 fact = self._ended(fragment, epoch, run)
-                if fact is not None and self._drop(fragment, epoch):
-                    run.stop(clean=isinstance(fact, Drained))
-                    self._tell(fact)
+                turn = self._turn(fragment)
+                # Who halts it meanwhile must hear of its end first: else a clean end would look like none.
+                if fact is not None and turn.acquire(blocking=False):
+                    try:
+                        if self._drop(fragment, epoch):
+                            run.stop(clean=isinstance(fact, Drained))
+                            self._tell(fact)
+                    finally:
+                        turn.release()
 
     def _ended(self, fragment: str, epoch: int, run: Launchable) -> Input | None:
         if run.drained():
