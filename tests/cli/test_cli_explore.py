@@ -25,7 +25,7 @@ def explored(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     asked: dict[str, Any] = {"gives": FOUND}
 
-    def explore(name: str, as_published: bool, long: bool) -> dict[str, Any]:
+    def explore(name: str, as_published: bool, long: bool, told: Any) -> dict[str, Any]:
         asked.update(name=name, as_published=as_published, long=long)
         return dict(asked["gives"])
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from weft.cli.output import FAILED, WRONG_INPUT, Json, console, counted, fail, note, print_json, say
+
+if TYPE_CHECKING:
+    from weft.bodies import explorer
 
 
 def explore(
@@ -47,7 +50,7 @@ def explore(
     else:
         note(f"exploring {name}")
     with waiting:
-        found = explorer.explore(name, as_published=as_published, long=long)
+        found = explorer.explore(name, as_published=as_published, long=long, told=_told if long else _silent)
     if save is not None:
         save.mkdir(parents=True, exist_ok=True)
         for number, one in enumerate(found["violations"], 1):
@@ -60,6 +63,14 @@ def explore(
         _print(name, found)
     if found["violations"]:
         raise typer.Exit(FAILED)
+
+
+def _told(result: explorer.Result) -> None:
+    note(f"{result.world}: {result.states:,} states")
+
+
+def _silent(result: explorer.Result) -> None:
+    """Small worlds are done before one has read their names."""
 
 
 def _replay(name: str, path: Path, json: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 from weft.bodies.explorer.explore import Result, run
@@ -23,9 +23,11 @@ _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
 NAMES = tuple(_WORLDS)
 
 
-def explore(name: str, as_published: bool = False, long: bool = False) -> dict[str, Any]:
-    """Explores every world of a protocol; KeyError where there is none of that name."""
-    results = list(_results(name, as_published, long))
+def explore(
+    name: str, as_published: bool = False, long: bool = False, told: Callable[[Result], None] = lambda result: None
+) -> dict[str, Any]:
+    """Explores every world of a protocol, telling of each when it is done; KeyError where none has that name."""
+    results = list(_results(name, as_published, long, told))
     return {
         "states": sum(result.states for result in results),
         "worlds": [
@@ -52,17 +54,21 @@ def replayed(scenario: Scenario) -> Replayed:
     raise BadScenario(f"{scenario.protocol} has no world called `{scenario.world}`")
 
 
-def _results(name: str, as_published: bool, long: bool) -> Iterator[Result]:
+def _results(name: str, as_published: bool, long: bool, told: Callable[[Result], None]) -> Iterator[Result]:
     """World by world; larger ones on all cores, the largest, which stand last, first."""
     worlds = _WORLDS[name](as_published, long)
     cores = os.cpu_count() or 1
     if not long or cores == 1:
-        yield from map(run, worlds)
+        for world in worlds:
+            result = run(world)
+            told(result)
+            yield result
         return
     with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
         begun = {at: pool.submit(_run_one, name, as_published, at) for at in reversed(range(len(worlds)))}
-        for at in range(len(worlds)):
-            yield begun[at].result()
+        for done in as_completed(begun.values()):
+            told(done.result())
+        yield from (begun[at].result() for at in range(len(worlds)))
 
 
 def _run_one(name: str, as_published: bool, at: int) -> Result:
