@@ -289,8 +289,9 @@ def worlds(as_published: bool = False, long: bool = False, instance: Any = None)
         *pairs(FORK_JOIN, diamond, ("g", "s"), made),
         *cores(),
         *(at_once(CHAIN3, three, ("g", "s"), made) if long else ()),
-        *(pairs(FORK_JOIN, {"a": 2, "b": 2, "c": 1, "d": 1}, ("gg", "gs"), made)[:4] if long else ()),
+        *(pairs(CHAIN3, three, ("gg", "gs"), made) if long else ()),
         *(at_once(FORK_JOIN, dict.fromkeys("abcd", 1), ("g",), made) if long else ()),
+        *(pairs(FORK_JOIN, diamond, ("gs", "gg"), made) if long else ()),
     )
 
 
