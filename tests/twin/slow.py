@@ -290,7 +290,7 @@ class SlowPlane:
             at = float(end)
             maker.step += 1
         maker.at = there
-        self._push(int(there + 0.5), ARRIVE, maker.rank, maker.numbers, maker)
+        self._push(int(there + 0.5), ARRIVE, maker.rank, maker.born, maker)
 
     def _bear(self, maker: Maker) -> None:
         record = Record(self.now_ns, maker)

@@ -79,7 +79,7 @@ def plan_next(m: Any, x: Any, k: int) -> None:
     if at < NEVER_NS:
         r = m[k + EVENT]
         m[r + TIME] = at
-        m[r + KEY] = key_for(ARRIVE, m[k + RANK], m[k + NUMBER] << NUMBER_SHIFT, 0)
+        m[r + KEY] = key_for(ARRIVE, m[k + RANK], m[k + BORN] << NUMBER_SHIFT, 0)
         schedule(m, r)
 
 
