@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import time
 from random import Random
 from typing import Any, Literal
@@ -29,7 +30,7 @@ from weft.model import (
     Trace,
     Weights,
 )  # fmt: skip
-from weft.plan.anneal import anneal
+from weft.plan.anneal import CHAINS, SWAPS, anneal
 from weft.plan.chance import seeded
 from weft.plan.exact import exact_homes
 from weft.plan.flat import Problem, problem
@@ -115,8 +116,8 @@ def value(given: Problem, homes: np.ndarray) -> float:
     return fill(i, f, homes)
 
 
-def plain_annealer(given: Problem, seconds: float, seed: int) -> float:
-    """A textbook annealer with the same moves evaluated the same way: random start, one cooling, nothing else."""
+def annealer(given: Problem, seconds: float, seed: int, swaps: float, chains: float) -> float:
+    """A textbook annealer, moves evaluated as `refine` evaluates them: random start, one cooling, nothing else."""
     rng = Random(seed)
     i, f, b = pack(given.flat)
     m, n = len(given.operators), len(given.sites)
@@ -128,8 +129,18 @@ def plain_annealer(given: Problem, seconds: float, seed: int) -> float:
     began = CLOCK()
     while (at := (CLOCK() - began) / seconds) < 1.0:
         heat = hot * 1e-6**at
-        anneal(i, f, b, movable, np.zeros(m, np.int64), best, totals, heat, heat, 2_000, True, chance, 0.1, 0.15)
+        anneal(i, f, b, movable, np.zeros(m, np.int64), best, totals, heat, heat, 2_000, True, chance, swaps, chains)
     return value(given, best)
+
+
+def plain_annealer(given: Problem, seconds: float, seed: int) -> float:
+    """One that moves a single operator at a time."""
+    return annealer(given, seconds, seed, 0.0, 0.0)
+
+
+def rich_annealer(given: Problem, seconds: float, seed: int) -> float:
+    """One that has the swaps and chains of `refine` too, for the search without what surrounds it."""
+    return annealer(given, seconds, seed, SWAPS, CHAINS)
 
 
 def searched(given: Problem, seconds: float, seed: int = 0) -> float:
@@ -154,17 +165,19 @@ def middle(count: int) -> dict[str, Any]:
     """200 operators on 20 sites: refine after 1 s against a plain annealer after 10 s, greedy and the programme."""
     found: dict[str, Any] = {}
     for objective, tangled in KINDS:
-        ratios, to_greedy, to_dp = [], [], []
+        ratios, to_rich, to_greedy, to_dp = [], [], [], []
         for seed in range(count):
             given = problem(instance(seed, 200, 20, objective=objective, tangled=tangled))
             by_potential = problem(given.deployment, "potential")
             got = searched(given, 1.0, seed)
             ratios.append(got / plain_annealer(given, 10.0, seed))
+            to_rich.append(got / rich_annealer(given, 10.0, seed))
             to_greedy.append(got / value(given, greedy_homes(by_potential, as_printed=True)))
             to_dp.append(got / value(given, dp_homes(by_potential)))
         name = f"{objective}, {'joins' if tangled else 'chains'}"
         found[name] = {
-            "to_plain_annealer_10s": ratios, "to_greedy_as_printed": to_greedy, "to_dp_corrected": to_dp,
+            "to_plain_annealer_10s": ratios, "to_annealer_with_our_moves_10s": to_rich,
+            "to_greedy_as_printed": to_greedy, "to_dp_corrected": to_dp,
         }  # fmt: skip
     return found
 
@@ -194,9 +207,33 @@ def fitness(seeds: int) -> dict[str, Any]:
         for seed in range(seeds):
             given = traffic(instance(seed, operators, sites, objective="latency", tangled=True))
             got = searched(given, 0.5, seed)
-            best = min(got, searched(given, 10.0, seed + 1), plain_annealer(given, 10.0, seed))
+            best = min(got, searched(given, 10.0, seed + 1), rich_annealer(given, 10.0, seed))
             gaps.append((got - best) / abs(best))
         found[f"{operators} on {sites}"] = {"gap_to_best_known": gaps}
+    return found
+
+
+def schemes(drawings: int) -> dict[str, Any]:
+    """The six schemes of the source in the twin: refine's mean latency over that of greedy as printed."""
+    from weft.lab.schemes import SCHEMES, deployment
+    from weft.lab.trials import latency_of, ran, with_place
+    from weft.plan import PLANNERS
+
+    found: dict[str, Any] = {}
+    for name, scheme in SCHEMES.items():
+        rows = []
+        for drawing in range(1, drawings + 1):
+            world, _ = deployment(scheme, drawing)
+            by_potential = problem(with_place(world), "potential")
+            printed = by_potential.placement(greedy_homes(by_potential, as_printed=True), "as printed")
+            refined = PLANNERS["refine"](world, None, Random(drawing), after_steps(1_000_000))
+            pair = [
+                statistics.mean(latency_of(ran(world, one, seed, warm_up_s=20, measured_s=40)) for seed in (1, 2, 3))
+                for one in (printed, refined)
+            ]
+            rows.append([round(value) for value in pair])
+        found[name] = {"greedy_and_refine_ms": rows, "ratio": statistics.mean(ours / theirs for theirs, ours in rows)}
+    found["mean ratio"] = statistics.mean(one["ratio"] for one in found.values())
     return found
 
 
@@ -256,6 +293,7 @@ def main() -> None:
         "switched": switched(),
         "fitness": fitness(1 if options.quick else 2),
         "middle": middle(1 if options.quick else 2),
+        "schemes": schemes(1 if options.quick else 3),
     }
     if options.plot:
         draw(result["large"], options.plot)
