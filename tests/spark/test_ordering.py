@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 import weft
 import weft.spec
@@ -92,6 +93,39 @@ def test_any_program_can_order_a_stream_and_go_on_after_a_restart(spark: Any, fo
     assert all(one == sorted(one) for one in in_place)
     spans = sorted((one[0], one[-1]) for one in in_place if one)
     assert all(before[1] <= after[0] for before, after in pairwise(spans)), "files follow one another"
+
+
+@pytest.mark.long
+def test_a_window_behind_ordering_needs_no_delay_and_drops_nothing(spark: Any, folder: Path) -> None:
+    times = stream_times(6000)
+    for first in range(0, 6000, 500):
+        write(folder / "in", times, first, 500)
+    records = spark.readStream.schema(SCHEMA).name("records").option("maxFilesPerTrigger", 1)
+    ordered = weft.order(records.parquet(str(folder / "in")), time="ts", lambda_=3.0, idle_s=1.0).where("NOT late")
+    counted = ordered.withWatermark("ts", "0 seconds").groupBy(F.window("ts", "1 second").alias("w")).count()
+    writer = counted.writeStream.format("parquet").option("checkpointLocation", str(folder / "ck"))
+    query = writer.trigger(processingTime="200 milliseconds").start(str(folder / "out"))
+    known = np.array([int(moment) for at, moment in enumerate(times) if at % 500 != 7])
+    expected = dict(zip(*np.unique(known // 1_000_000, return_counts=True), strict=True))
+    last = max(expected)
+
+    def found() -> dict[int, int]:
+        if not (folder / "out" / "_spark_metadata").exists():
+            return {}
+        out = spark.read.schema("w STRUCT<start: TIMESTAMP, end: TIMESTAMP>, count BIGINT").parquet(str(folder / "out"))
+        return {row.s: row["count"] for row in out.select(F.unix_seconds("w.start").alias("s"), "count").collect()}
+
+    try:
+        until(lambda: query.exception() or last - 1 in found())
+        assert query.exception() is None
+        dropped = [op["numRowsDroppedByWatermark"] for p in query.recentProgress for op in p["stateOperators"]]
+    finally:
+        query.stop()
+    assert sum(dropped) == 0
+    closed = found()
+    # What was learned too late to be ordered is flagged, and was kept out of the windows: at the start only.
+    assert sum(expected[s] - closed[s] for s in closed) <= 0.05 * 6000
+    assert all(closed[s] == expected[s] for s in closed if s > min(closed) + 2)
 
 
 def test_what_cannot_be_ordered_is_refused(spark: Any) -> None:
