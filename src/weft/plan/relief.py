@@ -25,6 +25,8 @@ WORK = 600_000
 TRIES_MIN, TRIES_MAX = 500, 20_000
 HOT, COLD = 3e-3, 3e-5
 LOOKED_AT = 3
+# Gains below this share are less than the fluid can tell: in the twin as many of them were losses.
+TOLD = 0.02
 
 
 def relieved(given: Problem, starts: list[Ints], movable: Ints, can_move: Ints, chance: Words, stop: Stop) -> Ints:
@@ -37,7 +39,8 @@ def relieved(given: Problem, starts: list[Ints], movable: Ints, can_move: Ints, 
     for homes in starts:
         i[home : home + m] = homes
         worth.append(_judged(i, f, stream, scratch))
-    best = starts[int(np.argmin(worth))].copy()
+    first = starts[int(np.argmin(worth))]
+    best = first.copy()
     if len(movable) == 0:
         return best
     totals = np.array([min(worth)] * 2)
@@ -50,7 +53,7 @@ def relieved(given: Problem, starts: list[Ints], movable: Ints, can_move: Ints, 
         heat = totals[1] * HOT * (COLD / HOT) ** at
         _climb(i, f, b, stream, scratch, movable, can_move, best, totals, heat, TRIES_AT_ONCE, chance)
         tried += TRIES_AT_ONCE
-    return best
+    return best if totals[1] < (1.0 - TOLD) * min(worth) else first
 
 
 @compiled
