@@ -5,15 +5,21 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from weft.model import Deployment
 from weft.plan.fragments import Fragment
+from weft.plan.times import Times
 from weft.spark import ahead
 from weft.spark.ahead import LastBatch
+from weft.spark.batch import Offsets
 from weft.spark.folders import Folders
 from weft.spark.gate import Gate, Gatekeeper
+from weft.spark.log import Manifest
+from weft.spark.meaning import Meaning
 from weft.spark.recut import Ended, goes_on_at, who_tells
-from weft.spark.wiring import Entry
+from weft.spark.wiring import Entry, Plans
 
 
 def test_the_next_batch_to_begin_is_the_last_and_is_told_when_it_begins() -> None:
@@ -101,3 +107,16 @@ def test_a_stream_that_an_ending_fragment_still_writes_is_not_told_ahead(tmp_pat
     fused = fragment("q.up", "up", "down", outputs=("q.up",))
     held = checkpoint(tmp_path / "held", (0, "{}"), committed=0)
     assert who_tells(fragment("q.down", "down"), (ENTRY,), (Ended(fused, held, ()),)) is None
+
+
+def test_a_rehearsal_that_is_replayed_brings_nothing(tmp_path: Path) -> None:
+    folders = Folders(tmp_path)
+    log = folders.stream("q.up").create()
+    for segment in (31, 32):
+        (log.manifests / f"{segment:010d}").write_bytes(msgspec.json.encode(Manifest(segment, 1, "w", segment, rows=5)))
+    plans = Plans(Deployment((), (), ()), folders, {})
+    meaning = Meaning(plans, Times({}), fragment("q.down", "down"), False)
+    meaning.first = {"from_up": 32}
+    planned_before = Offsets({"from_up": {"segment": 1, "tick": 0, "rehearsal": 1}}, 0, 0.0)
+    found = meaning.arrival(ENTRY, planned_before, planned_before)
+    assert (found.rows, found.segment, found.end) == (0, 32, False)

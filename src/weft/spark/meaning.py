@@ -32,19 +32,19 @@ class Meaning:
         self.first: dict[str, int] = {}  # where inputs went on that somebody else had read before
 
     def arrival(self, entry: Entry, before: Offsets | None, offsets: Offsets) -> Arrival:
-        """What one input brings."""
+        """What one input brings; a rehearsal, planned before it was known where the input goes on, brings nothing."""
         if entry.is_channel:
             start = max(batches.segment_of(before, entry.name), self.first.get(entry.name, 0))
-            end = batches.segment_of(offsets, entry.name)
+            end = max(start, batches.segment_of(offsets, entry.name))
             return batches.from_channel(self.plans.folders.stream(entry.stream), start, end)
         source = self.plans.deployment.source(entry.stream)
         now = (offsets.clock_ms, offsets.clock_ms)
         if source.format not in ("rate", "replay"):
             return Arrival(now, {}, False)
         start = max(batches.count_of(before, entry.name), self.first.get(entry.name, 0))
-        end = batches.count_of(offsets, entry.name)
+        end = max(start, batches.count_of(offsets, entry.name))
         born = now if source.arrivals is None else self._born(entry.stream, start, end)
-        return Arrival(born if end > start else None, {}, False, end, max(0, end - start))
+        return Arrival(born if end > start else None, {}, False, end, end - start)
 
     def _born(self, name: str, start: int, end: int) -> Births:
         if end <= start:
