@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from weft.bodies.live.run import Options, Run
-from weft.model import Column, Deployment, Link, Operator, Query, Sink, Site, Source, Watermark
+from weft.model import Column, Constant, Deployment, Link, Operator, Query, Sink, Site, Source, Watermark
 from weft.plan import place
 from weft.plan.fragments import cut
-from weft.plan.times import passes_by_sql
+from weft.plan.times import Times, passes_by_sql
 from weft.spark.analysis import analyse
+from weft.spark.engine import SparkEngine
 from weft.spark.folders import Folders
 from weft.spark.gate import Gate
 from weft.spark.wiring import Plans, Wiring
@@ -49,6 +50,30 @@ def test_columns_of_ghosts_are_read_not_known_to_be_null(spark: Any, tmp_path: P
     assert "EventTimeWatermark" in plan
     assert "null AS" not in plan
     assert "cast(null as" not in plan
+
+
+@pytest.mark.spark
+def test_a_move_that_is_called_off_leaves_no_reader_that_channels_wait_for(spark: Any, tmp_path: Path) -> None:
+    source = Source("made", "a", "rate", COLUMNS, arrivals=Constant(1.0), event_time="ts")
+    steps = (
+        Operator("keep", ("made",), sql="SELECT * FROM made WHERE v > 1", site="a"),
+        Operator("shape", ("keep",), sql="SELECT k FROM keep", site="b"),
+    )
+    query = Query("q", steps, (Sink("shape", "parquet", "out"),))
+    deployment = Deployment((Site("a"), Site("b")), (source,), (query,), (Link("a", "b"),), folder=str(tmp_path))
+    plans = Plans(deployment, Folders(tmp_path / ".weft"), analyse(spark, deployment).schemas)
+    fragments = cut(deployment, place(deployment), lambda query, operator: False, passes_by_sql)
+    shape = next(one for one in fragments if "shape" in one.operators)
+    engine = SparkEngine(spark, plans, Times({}), (), lambda commit: None)
+    readers = plans.folders.stream("q.keep").readers
+    engine.warm(shape, 1)
+    assert [path.name.partition("~")[0] for path in readers.iterdir()] == [shape.id]
+    engine.cool(shape.id)
+    assert list(readers.iterdir()) == []
+    engine.fragments[shape.id] = shape  # in force, though it does not run yet: its place is kept
+    engine.warm(shape, 1)
+    engine.cool(shape.id)
+    assert len(list(readers.iterdir())) == 1
 
 
 UNITED = """

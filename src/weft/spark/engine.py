@@ -120,10 +120,16 @@ class SparkEngine:
 
     def cool(self, fragment: str) -> None:
         """Forget a plan, or end an early start, that was not needed."""
-        self._warm.pop(fragment, None)
+        warm = self._warm.pop(fragment, None)
         early = self._early.pop(fragment, None)
         if early is not None:
             early.discard()
+        if warm is not None and (fragment in self.runs or fragment not in self.fragments):
+            # Channels would keep what a reader needs that never came.
+            reads = {entry.name for entry in self.runs[fragment].entries} if fragment in self.runs else set()
+            for entry in warm[1].entries:
+                if entry.is_channel and entry.name not in reads:
+                    self.plans.folders.stream(entry.stream).forget(f"{fragment}~{entry.name}")
 
     def nudge(self) -> None:
         """Let go what is held back on streams that have fallen silent."""
