@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from plan_builders import deployment, op, placed, query, source
 
@@ -131,6 +131,7 @@ def test_the_total_is_weighted_and_the_parts_are_not() -> None:
     assert potential(even, placed(a="x", b="y")).total == pytest.approx(10.2)
 
 
+@example([(0.0, 8.152807266241214e-91), (3.986716029103584e-84, 0.0)])
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)), min_size=1, max_size=10))
 def test_a_correlation_lies_between_minus_one_and_one_and_is_symmetric(pairs: list[tuple[float, float]]) -> None:
     first, second = [one for one, _ in pairs], [two for _, two in pairs]

@@ -113,7 +113,8 @@ def correlation(series: Series, first: Sequence[float], second: Sequence[float])
     if variance_1 <= STILL * mean_1**2 or variance_2 <= STILL * mean_2**2:
         return 0.0
     both = series.mean([(one - mean_1) * (two - mean_2) for one, two in zip(first, second, strict=True)])
-    return max(-1.0, min(1.0, both / math.sqrt(variance_1 * variance_2)))
+    # Each root by itself: the product of two tiny variances would be nothing at all.
+    return max(-1.0, min(1.0, both / (math.sqrt(variance_1) * math.sqrt(variance_2))))
 
 
 def _network(deployment: Deployment, placement: Placement) -> float:
