@@ -50,7 +50,7 @@ def explore(
     else:
         note(f"exploring {name}")
     with waiting:
-        found = explorer.explore(name, as_published=as_published, long=long, told=_told if long else _silent)
+        found = explorer.explore(name, as_published=as_published, long=long, told=_told if long else lambda world: None)
     if save is not None:
         save.mkdir(parents=True, exist_ok=True)
         for number, one in enumerate(found["violations"], 1):
@@ -67,10 +67,6 @@ def explore(
 
 def _told(result: explorer.Result) -> None:
     note(f"{result.world}: {result.states:,} states")
-
-
-def _silent(result: explorer.Result) -> None:
-    """Small worlds are done before one has read their names."""
 
 
 def _replay(name: str, path: Path, json: bool) -> None:

@@ -234,14 +234,12 @@ class SparkEngine:
             try:
                 early.adopt(epoch)
             except Exception:
-                early.stop()
-                early.forget_ahead()
+                early.stop_ahead()
                 raise
             self.runs[fragment] = early
             return early
         if early is not None:
-            early.stop()
-            early.forget_ahead()
+            early.stop_ahead()
         run = _DrainingRun(self, self.fragments[fragment], epoch, self.generations.get(fragment, 0))
         warm = self._warm.pop(fragment, None)
         if warm is not None and warm[0] == run.fragment:

@@ -172,13 +172,13 @@ class FragmentRun:
 
     def discard(self) -> None:
         """As if it had never started ahead of its turn; Spark's own notes of it included."""
-        self.stop()
+        self.stop_ahead()
         self.gate.forget()
-        self.forget_ahead()
         shutil.rmtree(self.checkpoint, ignore_errors=True)
 
-    def forget_ahead(self) -> None:
-        """Throw away what was written aside."""
+    def stop_ahead(self) -> None:
+        """End it before its turn, and throw away what it has written aside; another goes on from its checkpoint."""
+        self.stop()
         for place in places(self.plans, self.fragment):
             shutil.rmtree(place.ahead(self.born), ignore_errors=True)
 
@@ -436,14 +436,8 @@ def _shared(frame: DataFrame, readers: int) -> Iterator[None]:
 
 
 PERMANENT = (
-    "MALFORMED_RECORD",
-    "MALFORMED_CSV",
-    "FAILFAST",
-    "CANNOT_PARSE",
-    "CAST_INVALID_INPUT",
-    "ANALYSIS",
-    "UNRESOLVED",
-)
+    "MALFORMED_RECORD", "MALFORMED_CSV", "FAILFAST", "CANNOT_PARSE", "CAST_INVALID_INPUT", "ANALYSIS", "UNRESOLVED",
+)  # fmt: skip
 
 
 def why_failed(error: Any) -> tuple[str, bool]:
