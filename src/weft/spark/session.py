@@ -125,6 +125,9 @@ def settings(log4j: Path) -> dict[str, str]:
         "spark.ui.retainedTasks": "500",
         "spark.sql.ui.retainedExecutions": "5",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Otherwise what is sent to Python is weighed after every record, a seventh of such a batch's time. Records
+        # are still counted: ten thousand at once, so that only records of 200 kB each could be too much.
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
         # Over TCP the small messages to a worker wait for each other's receipts: 40 ms for every batch of a channel.
         "spark.python.unix.domain.socket.enabled": str(os.name == "posix").lower(),
     }

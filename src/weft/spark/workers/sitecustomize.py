@@ -4,11 +4,15 @@ Spark puts its pyspark.zip first on their path. A zip holds no compiled files, s
 pyspark anew: 1.4 s of CPU instead of 0.4 s, for every channel that is read, and Spark waits ten seconds for each.
 """
 
+import gc
+import itertools
 import os
 import sys
 import traceback
 from importlib.machinery import PathFinder
 from typing import Any
+
+LOOKED_AT_AGAIN = 200  # calls of the collector
 
 
 def _take_installed() -> None:
@@ -46,6 +50,22 @@ def _end_quietly() -> None:
     traceback.print_exc = print_exc
 
 
+def _collect_little() -> None:
+    """Between two tasks a worker collects garbage, and pyspark, pandas and the compiled code that it has loaded take
+    50 ms to look through. What survived once is looked at again only now and then."""
+    collect, calls = gc.collect, itertools.count(1)
+
+    def collect_new(generation: int = 2) -> int:
+        if next(calls) % LOOKED_AT_AGAIN == 0:
+            gc.unfreeze()
+        found = collect(generation)
+        gc.freeze()
+        return found
+
+    gc.collect = collect_new
+
+
 _take_installed()
 _end_quietly()
+_collect_little()
 _run_next()
