@@ -7,7 +7,7 @@ from pathlib import Path
 from weft.model import MoveAt, Order, Watermark
 from weft.plan import place
 from weft.plan.fragments import cut
-from weft.plan.ordering import is_ordering, with_ordering
+from weft.plan.ordering import is_ordering, orders_before, with_ordering
 from weft.plan.times import carried_times, passes_by_sql
 from weft.spec import check, is_stateful
 
@@ -84,3 +84,19 @@ def test_control_orders_what_keeps_state_and_nothing_else(tmp_path: Path) -> Non
     assert report.deployment is not None, report.errors
     names = [one.name for one in with_ordering(report.deployment).query("q").operators]
     assert names == ["good", "counted_order", "counted", "plain"]
+
+
+def test_who_ordered_before_is_known_for_every_way(tmp_path: Path) -> None:
+    text = FILE.replace(
+        '      - {name: plain, from: [right], sql: "SELECT upper(right.k) AS k FROM right", order: true}\n',
+        '      - {name: plain, from: [right], sql: "SELECT upper(right.k) AS k, at FROM right", order: true}\n'
+        '      - {name: both, from: [good, plain], sql: "SELECT ts FROM good UNION ALL SELECT at FROM plain"}\n'
+        '      - {name: last, from: [both], sql: "SELECT ts FROM both", order: {time: ts}}\n',
+    )
+    (tmp_path / "file.yaml").write_text(text.replace("path: o2}", "path: o2}, {from: last, format: parquet, path: o3}"))
+    report = check(tmp_path / "file.yaml")
+    assert report.deployment is not None, report.errors
+    query = with_ordering(report.deployment).query("q")
+    assert orders_before(query, "plain_order") == (None,)
+    assert orders_before(query, "last_order") == (None, "plain_order")
+    assert orders_before(query, "last") == ("last_order",)

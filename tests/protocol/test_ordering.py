@@ -219,3 +219,30 @@ def test_real_times_are_ordered_as_whole_ones(at_once: bool) -> None:
     assert expected[0].tolist() == got[0].tolist()
     nothing = real.take(np.array([np.nan, np.inf]), at_once=at_once)
     assert nothing.late.all()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_rise_upstream_is_expected_until_the_own_records_have_shown_better(at_once: bool) -> None:
+    unit = Ordering(Order())
+    times = delayed(20_000, np.random.default_rng(6).uniform(0, 4_000, 20_000))
+    steps = [times[k : k + 250] for k in range(0, 20_000, 250)]
+    for step in steps[:20]:
+        unit.hear(0.0)
+        unit.take(step, at_once=at_once)
+    learned = unit.hold
+    assert 1_000 < learned < 10_000
+    unit.hear(100_000.0)
+    holds = []
+    for step in steps[20:]:
+        unit.hear(100_000.0)  # said again and again: only the rise counts
+        unit.take(step, at_once=at_once)
+        holds.append(unit.hold)
+    assert holds[0] == 100_000.0
+    assert holds[-1] < 2 * learned
+    unit.hear(20_000.0)
+    assert unit.hold < 2 * learned, "what falls upstream is no news"
+    unit.hear(50_000.0)
+    assert unit.hold == 50_000.0
+    again = Ordering.restored(Order(), unit.snapshot())
+    again.hear(50_000.0)
+    assert again.snapshot() == unit.snapshot()

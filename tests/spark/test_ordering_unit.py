@@ -138,3 +138,50 @@ def test_in_a_deployment_a_batch_without_records_lets_go_after_silence_and_at_th
     state.watermark_ms = END_MS
     assert list(unit((0,), iter(sign), state)) == []  # type: ignore[arg-type]
     assert not state.exists
+
+
+def test_ways_that_are_held_back_differently_are_expected_so(tmp_path: Path) -> None:
+    """One way is 300 ms behind the other from the start, later 900: nobody is late for it."""
+    slow, here, further = tmp_path / "slow", tmp_path / "here", tmp_path / "further"
+    slow.mkdir()
+    unit = Unit(Order(time="ts"), 1e6, None, None, str(here), (str(slow), None))
+    alone = Unit(Order(time="ts"), 1e6, None, None, str(tmp_path / "alone"))
+    state, lone_state = State(), State()
+    late, lone_late = [], []
+    start = 1_700_000_000_000_000
+    for batch in range(40):
+        lag_ms = 300 if batch < 10 else 900
+        (slow / "measured.json").write_text(f'{{"lag_ms": {lag_ms}}}')
+        now = start + batch * 50_000 + np.arange(50) * 1000
+        stalls = batch < 6 or 10 <= batch < 22  # a hold that rises: nothing leaves there for a while
+        times = now if stalls else np.concatenate([now, now - lag_ms * 1000])
+        table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC"))})
+        for one, kept, found in ((unit, state, late), (alone, lone_state, lone_late)):
+            through(one, kept, table)
+            measured = measured_order(Path(one.late_folder or ""))
+            assert measured is not None
+            found.append(measured["late"])
+    assert late[-1] == 0 < lone_late[-1]
+    measured = measured_order(here)
+    assert measured is not None
+    assert measured["hold_ms"] >= 900
+    assert measured["lag_ms"] >= 1800, "those further on are told of all that lies before them"
+    after = Unit(Order(time="ts"), 1e6, None, None, str(further), (str(here),))
+    state = State()
+    through(after, state, table)
+    measured = measured_order(further)
+    assert measured is not None
+    assert measured["hold_ms"] < 1800, "a single way brings no disorder, however far it is behind"
+
+
+def test_a_batch_that_is_run_again_leaves_no_late_records_of_its_first_run(tmp_path: Path) -> None:
+    unit, state = Unit(Order(time="ts"), 1e6, None, None, str(tmp_path)), State()
+    through(unit, state, stream(2000))
+    calls = state.get[2]
+    (tmp_path / f"{calls:010d}.parquet").write_bytes(b"of a run that did not end")
+    last = int(stream(2000).column("ts").cast(pa.int64()).drop_null().to_numpy().max())
+    through(unit, state, pa.table({
+        "ts": pa.array([last + 1], pa.timestamp("us", "UTC")),
+        "n": pa.array([1], pa.int64()), "text": ["t"], "number": pa.array([2000], pa.int64()),
+    }))
+    assert not (tmp_path / f"{calls:010d}.parquet").exists()

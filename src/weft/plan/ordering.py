@@ -47,6 +47,24 @@ def _orders(query: Query, name: str) -> bool:
     return any(operator.name == name and is_ordering(operator) for operator in query.operators)
 
 
+def orders_before(query: Query, name: str) -> tuple[str | None, ...]:
+    """The last ordering operator on each way that records take to an operator, None where there is none."""
+    known = {operator.name: operator for operator in query.operators}
+    found: dict[str | None, None] = {}
+    waiting, seen = list(known[name].from_), set()
+    while waiting:
+        upstream = waiting.pop()
+        if upstream in seen:
+            continue
+        seen.add(upstream)
+        operator = known.get(upstream)
+        if operator is None or is_ordering(operator):
+            found[None if operator is None else upstream] = None
+        else:
+            waiting.extend(operator.from_)
+    return tuple(sorted(found, key=lambda one: one or ""))
+
+
 def is_ordering(operator: Operator) -> bool:
     """Whether an operator only puts records in order."""
     return operator.order is not None and operator.sql is None and operator.call is None

@@ -6,7 +6,7 @@ import importlib
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -34,13 +34,22 @@ class BadOperator(ValueError):
     """Spark refuses an operator, or its function does not give a DataFrame; a restart would not help."""
 
 
-def apply(operator: Operator, inputs: dict[str, DataFrame], folder: str, late_folder: str = "") -> DataFrame:
-    """An operator on its inputs, which are given by the names it reads them under."""
+def apply(
+    operator: Operator,
+    inputs: dict[str, DataFrame],
+    folder: str,
+    late_folder: str = "",
+    before: Sequence[str | None] = (),
+) -> DataFrame:
+    """An operator on its inputs, which are given by the names it reads them under.
+
+    One that orders puts late records into a folder, and looks into those of the operators that ordered `before` it.
+    """
     try:
         if operator.sql is not None:
             return _sql(operator.sql, inputs)
         if operator.order is not None and operator.call is None:
-            return in_place(inputs[operator.from_[0]], operator.order, late_folder)
+            return in_place(inputs[operator.from_[0]], operator.order, late_folder, before)
         assert operator.call is not None
         result = function_of(operator.call, folder)(*(inputs[name] for name in operator.from_), **operator.args)
     except Exception as error:

@@ -16,7 +16,8 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,17 +111,19 @@ def order(
     return _through(packed, unit, result, GroupStateTimeout.ProcessingTimeTimeout)
 
 
-def in_place(df: DataFrame, asked: Order, late_folder: str) -> DataFrame:
+def in_place(df: DataFrame, asked: Order, late_folder: str, before: Sequence[str | None] = ()) -> DataFrame:
     """As `order`, for an operator of a deployment: only records in their place go on, all others to a folder.
 
     The end of the stream, which Weft tells by its watermark, lets everything go; so does silence: a batch without
-    records is a sign for the unit to look how long ago the last one came.
+    records is a sign for the unit to look how long ago the last one came. `before` are the late folders of those that
+    ordered records before, one for each way to here, None for a way without: where ways are held back differently,
+    records will come that much out of order, and the unit need not learn it by being late.
     """
     assert asked.time is not None
     _check(df, asked, [], 1, "")
     schema = StructType([StructField(field.name, field.dataType, True) for field in df.schema])
     idle_ms = None if asked.idle_s is None else round(asked.idle_s * 1000)
-    unit = Unit(asked, ticks_per_s(df.schema[asked.time].dataType), idle_ms, None, late_folder)
+    unit = Unit(asked, ticks_per_s(df.schema[asked.time].dataType), idle_ms, None, late_folder, tuple(before))
     if not df.isStreaming:
         return df.sort(asked.time)
     packed = df.withColumn(PART, F.lit(0)).mapInArrow(pack_or_sign, f"{PART} INT, {BLOB} BINARY")
@@ -225,6 +228,7 @@ class Unit:
     """What Spark calls for a part in every batch: the ordering machine with the records that it holds.
 
     `ticks_per_s` turns a hold into seconds; `late` names the flag column, or None and late ones go to `late_folder`.
+    `before` are such folders of the units upstream.
     """
 
     asked: Order
@@ -232,6 +236,7 @@ class Unit:
     idle_ms: int | None
     late: str | None
     late_folder: str | None = None
+    before: tuple[str | None, ...] = ()
 
     def __call__(self, key: Any, frames: Iterator[Any], state: GroupState) -> Iterator[Any]:
         spare_the_collector()
@@ -252,6 +257,9 @@ class Unit:
         machine, held, calls, _ = restored or (Ordering(self.asked, times.dtype == np.float64), None, 0, 0)
         numbers = np.concatenate([machine.holding(), np.arange(machine.taken, machine.taken + len(times))])
         table = new if held is None else pa.concat_tables([held.cast(new.schema), new])
+        lags = [measured_lag_ms(folder) for folder in self.before]
+        if self.ticks_per_s is not None and lags:
+            machine.hear((max(lags) - min(lags)) / 1000 * self.ticks_per_s)
         left = machine.take(times, known, at_once=True)
         self._measure(machine, left)
         still = table.take(pa.array(np.searchsorted(numbers, machine.holding())))
@@ -326,6 +334,7 @@ class Unit:
             "late": machine.late,
             "idle_ms": self.idle_after_ms(machine),
             "hold_ms": round(1000 * machine.hold / self.ticks_per_s, 3),
+            "lag_ms": self._lag_ms(machine),
             "wait_ms": round(1000 * float(in_place.mean()) / self.ticks_per_s, 3) if len(in_place) else 0.0,
         }
         path = os.path.join(self.late_folder, MEASURED)
@@ -333,15 +342,23 @@ class Unit:
             json.dump(found, file)
         os.replace(f"{path}.part", path)
 
+    def _lag_ms(self, machine: Ordering) -> float:
+        """How far behind its stream's newest record this unit is, and those before it are: announced to those after."""
+        assert self.ticks_per_s is not None
+        before = max((measured_lag_ms(folder) for folder in self.before), default=0.0)
+        return round(before + 1000 * machine.announced / self.ticks_per_s, 3)
+
     def _put_aside(self, late: pa.Table, calls: int) -> None:
-        """Write late records to their folder; named by the call, so that a batch that is run again writes the same."""
+        """Write late records to their folder, named by the call: a batch that is run again writes over its own."""
+        assert self.late_folder is not None
+        path = os.path.join(self.late_folder, f"{calls:010d}.parquet")
         if not late.num_rows:
+            with suppress(FileNotFoundError):
+                os.remove(path)
             return
         import pyarrow.parquet as pq
 
-        assert self.late_folder is not None
         os.makedirs(self.late_folder, exist_ok=True)
-        path = os.path.join(self.late_folder, f"{calls:010d}.parquet")
         pq.write_table(late, f"{path}.part")
         os.replace(f"{path}.part", path)
 
@@ -371,6 +388,12 @@ def silent_for_too_long(folder: Path, nudged_s: float) -> bool:
     except FileNotFoundError:
         return False
     return bool(time.time() - max(ran_s, nudged_s) > found["idle_ms"] / 1000 + IDLE_SLACK_S)
+
+
+def measured_lag_ms(folder: str | None) -> float:
+    """By how much records are held back on their way to and through an ordering operator, 0 before its first batch."""
+    found = measured_order(Path(folder)) if folder else None
+    return float(found["lag_ms"]) if found else 0.0
 
 
 def measured_order(folder: Path) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from weft.model import Deployment, Operator, Query
 from weft.plan.fragments import Fragment, source_of
 from weft.plan.graph import stream_of
 from weft.plan.intervals import interval_ms
-from weft.plan.ordering import is_ordering
+from weft.plan.ordering import is_ordering, orders_before
 from weft.plan.paths import Path as Way
 from weft.plan.times import watermark_of
 from weft.spark import operators, reader, sources
@@ -118,9 +118,13 @@ class Wiring:
         counts = counts and self.plans.measured and not copy
         if counts and not stateful and len(inputs) == 1:
             inputs, counts = self._counted_before(operator, inputs)
-        late_folder = str(self.plans.folders.late(f"{self.query.name}.{name}"))
-        result = operators.apply(operator, inputs, self.plans.deployment.folder, late_folder)
+        before = [one and self._late_folder(one) for one in orders_before(self.query, name)]
+        result = operators.apply(operator, inputs, self.plans.deployment.folder, self._late_folder(name), before)
         return result.observe(f"out_{name}", F.count(F.lit(1)).alias("rows")) if counts else result
+
+    def _late_folder(self, name: str) -> str:
+        assert self.query is not None
+        return str(self.plans.folders.late(f"{self.query.name}.{name}"))
 
     def _counted_before(self, operator: Operator, inputs: dict[str, DataFrame]) -> tuple[dict[str, DataFrame], bool]:
         """What a mere filter will let through, counted where its records come in; whether they are still to be counted.

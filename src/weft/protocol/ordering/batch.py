@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.protocol.ordering.delays import deviation, leap_of, rank_for_margin, rank_for_share, teaching_max
+from weft.protocol.ordering.delays import deviation, leap_of, rank_for_margin, rank_for_share, teaching_max, tells
 from weft.protocol.ordering.fields import (
     ADVANCES,
     AHEAD,
@@ -160,7 +160,8 @@ def set_hold(unit: Ordering) -> None:
         rank = rank_for_margin(n)
         f[SIGMA] = deviation(unit.ranked, rank)
         hold = unit.ranked[rank] + unit.order.lambda_ * f[SIGMA]
-    f[HOLD] = max(hold, f[TOLD]) if i[MEASURED] < len(unit.ring) else hold
+    told = tells(i, f, unit.marks, int(i[MEASURED]), unit.marks[CLOCK], len(unit.ring))
+    f[HOLD] = max(hold, f[TOLD]) if told else hold
 
 
 def _due(unit: Ordering, times: Times, numbers: Ints) -> tuple[Ints, Floats]:

@@ -11,8 +11,20 @@ These functions are plain Python, so that they run as they are, or compiled.
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from weft.protocol.ordering.fields import FAR_STRIDES, LEAP, RECURS, Floats
+from weft.protocol.ordering.fields import (
+    FAR_STRIDES,
+    LEAP,
+    NEWS,
+    RECURS,
+    TOLD,
+    TOLD_AT,
+    TOLD_UNTIL,
+    Floats,
+    Ints,
+    Times,
+)
 
 WINDOW = 512
 """Delays that are kept to look back on."""
@@ -68,3 +80,14 @@ def deviation(ranked: Floats, rank: int) -> float:
     for k in range(rank + 1):
         squares += (ranked[k] - mean) ** 2
     return math.sqrt(squares / (rank + 1))
+
+
+def tells(i: Ints, f: Floats, marks: Times, measured: int, clock: Any, window: int) -> bool:
+    """Whether what upstream announced still counts: until, once its records can be here, a window of them was seen."""
+    if f[TOLD] <= 0:
+        return False
+    if i[TOLD_AT] == NEWS:
+        marks[TOLD_UNTIL] = clock + f[TOLD]
+    if i[TOLD_AT] == NEWS or clock < marks[TOLD_UNTIL]:
+        i[TOLD_AT] = measured
+    return bool(measured - i[TOLD_AT] < window)

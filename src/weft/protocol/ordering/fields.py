@@ -16,13 +16,17 @@ Times = NDArray[Any]
 
 # Whole numbers.
 TAKEN, HELD, LATE, CLOCKED, RELEASED_ANY, STARTED, ADVANCES, AHEAD, AHEAD_SINCE, FAR, MEASURED, KNOWN, AT = range(13)
-INTS = 13
+TOLD_AT = 13
+INTS = 14
 # Real numbers.
-HOLD, SIGMA, STRIDE, TOLD = range(4)
-FLOATS = 4
+HOLD, SIGMA, STRIDE, TOLD, HEARD = range(5)
+FLOATS = 5
 # Times.
-CLOCK, RELEASED = range(2)
-TIMES = 2
+CLOCK, RELEASED, TOLD_UNTIL = range(3)
+TIMES = 3
+
+NEWS = -1
+"""In place of when a hold was told: just now."""
 
 IN_PLACE, TOO_LATE, REVISION = 0, 1, 2
 """How a record leaves: in order, flagged, or late only because others left ahead of the hold."""

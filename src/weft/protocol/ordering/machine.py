@@ -27,12 +27,14 @@ from weft.protocol.ordering.fields import (
     CLOCK,
     CLOCKED,
     FLOATS,
+    HEARD,
     HELD,
     HOLD,
     INTS,
     KNOWN,
     LATE,
     MEASURED,
+    NEWS,
     RELEASED,
     RELEASED_ANY,
     REVISION,
@@ -40,6 +42,7 @@ from weft.protocol.ordering.fields import (
     TAKEN,
     TIMES,
     TOLD,
+    TOLD_AT,
     TOO_LATE,
     Bools,
     Flags,
@@ -145,10 +148,20 @@ class Ordering:
         return np.sort(np.concatenate(held))
 
     def told(self, hold: float) -> None:
-        """Upstream holds records back so long: expect it here too, and start without looking first."""
-        self.floats[TOLD] = max(self.floats[TOLD], hold)
+        """Upstream holds records back so long: expect it here too, and start without looking first.
+
+        It counts until a window of records has shown how late they really are.
+        """
+        self.floats[TOLD] = self.floats[HEARD] = hold
         self.floats[HOLD] = max(self.floats[HOLD], hold)
-        self.ints[STARTED] = 1
+        self.ints[TOLD_AT], self.ints[STARTED] = NEWS, 1
+
+    def hear(self, hold: float) -> None:
+        """Take note of what upstream holds back now: only a rise of it means anything here."""
+        if hold > self.floats[HEARD] * RISE:
+            self.told(hold)
+        elif hold < self.floats[HEARD] / RISE:
+            self.floats[HEARD] = hold
 
     def take(self, times: Times, known: Bools | None = None, at_once: bool = False) -> Left:
         """Take records in their order of arrival, or `at_once` as one batch within which that order means nothing.
@@ -266,5 +279,5 @@ class Ordering:
 
     def forget_delays(self) -> None:
         """Learn the hold anew, keeping at least the present one until the window has filled."""
-        self.floats[TOLD] = self.floats[HOLD]
+        self.floats[TOLD], self.ints[TOLD_AT] = self.floats[HOLD], NEWS
         self.ints[KNOWN] = self.ints[AT] = self.ints[MEASURED] = self.ints[LATE] = 0

@@ -56,6 +56,7 @@ teaching_max = compiled(delays.teaching_max)
 leap_of = compiled(delays.leap_of)
 rank_for_share = compiled(delays.rank_for_share)
 rank_for_margin = compiled(delays.rank_for_margin)
+tells = compiled(delays.tells)
 deviation = compiled(delays.deviation)
 
 
@@ -136,8 +137,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
                     hold = ranked[rank] + margin * sigma
                 else:
                     hold = ranked[rank_for_share(n, share, late, measured)]
-                if told > 0 and measured < window:
-                    # What upstream announced counts until the own window has seen as much.
+                if told > 0 and tells(i, f, marks, measured, clock, window):
                     hold = max(hold, told)
                 leap = leap_of(hold, stride)
             seen[k], holds[k] = delay, hold if started else 0.0
