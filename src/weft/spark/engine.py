@@ -116,7 +116,7 @@ class SparkEngine:
         for early in list(self._early.values()):
             runs = [self.runs[old.id] for old in early.follows if old.id in self.runs]
             if early.opened is None and len(runs) == len(early.follows):
-                yield early, tuple(run.as_ended(run.last.number) for run in runs)
+                yield early, tuple(run.as_ended(run.writer.last.number) for run in runs)
 
     def cool(self, fragment: str) -> None:
         """Forget a plan, or end an early start, that was not needed."""
@@ -145,7 +145,7 @@ class SparkEngine:
         """Whether a fragment has written the results of all that a channel holds."""
         run = self.runs[fragment]
         following = self.plans.folders.stream(stream).next_segment()
-        return all(run.counts.get(e.name, 0) >= following for e in run.entries if e.is_channel and e.stream == stream)
+        return all(run.writer.reached(e) >= following for e in run.entries if e.is_channel and e.stream == stream)
 
     def carry_over(self, ends: Sequence[Fragment], starts: Sequence[Fragment]) -> dict[str, int]:
         """Write the checkpoints of a new cut; the generation of every fragment it starts."""
@@ -271,9 +271,9 @@ class _DrainingRun(FragmentRun):
 
     def stop(self, clean: bool = False) -> bool:
         """Also let those that go on from here know, ahead of the end, where it will be."""
-        goes_on = self.query is not None and self.query.isActive and not self.ended.is_set()
+        goes_on = self.query is not None and self.query.isActive and not self.drained()
         if clean and goes_on and self.engine.awaits_last_batch_of(self):
-            self.last.ask(self.engine.let_in_ahead)
+            self.writer.last.ask(self.engine.let_in_ahead)
         return super().stop(clean)
 
     def wait_until_idle(self) -> None:
@@ -281,7 +281,7 @@ class _DrainingRun(FragmentRun):
         assert self.query is not None
         latest = time.monotonic() + IDLE_S_MAX
         while self.query.isActive and not (
-            self.rehearsed is not None and self.query.status["message"].startswith("Waiting for data")
+            self.writer.rehearsed is not None and self.query.status["message"].startswith("Waiting for data")
         ):
             if time.monotonic() > latest:
                 return

@@ -44,7 +44,7 @@ def new_reports(run: FragmentRun, after: int) -> Iterator[BatchReport]:
         fresh.append(raw)
     for raw in reversed(fresh):
         progress = json.loads(raw.json())
-        if progress["durationMs"].get("addBatch") is not None and progress["batchId"] != run.rehearsed:
+        if progress["durationMs"].get("addBatch") is not None and progress["batchId"] != run.writer.rehearsed:
             yield _report(run, progress)
 
 
@@ -60,8 +60,8 @@ def _report(run: FragmentRun, progress: dict[str, Any]) -> BatchReport:
         elif kind == "out":
             operators[rest] = int(values["rows"])
     batch = progress["batchId"]
-    duration = progress["durationMs"].get("triggerExecution", 0) - round(run.waited_ms.get(batch, 0.0))
-    counts = next((one for one in run.batches if one.batch == batch), None)
+    duration = progress["durationMs"].get("triggerExecution", 0) - round(run.writer.waited_ms.get(batch, 0.0))
+    counts = next((one for one in run.writer.batches if one.batch == batch), None)
     return BatchReport(batch, duration, rows, bad, operators, counts)
 
 

@@ -1,0 +1,283 @@
+"""How is each batch of a fragment written? As one segment of every output that does not have it yet.
+
+Before its turn has come a fragment owns no outputs: its first batch is written aside, and put in its place later.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from weft.plan.fragments import Fragment, source_of
+from weft.spark import batch as batches
+from weft.spark import operators
+from weft.spark.ahead import LastBatch
+from weft.spark.batch import Arrival, Offsets
+from weft.spark.checkpoint import last_committed, last_planned, wait_for_commit
+from weft.spark.counts import BatchCounts
+from weft.spark.footers import Written
+from weft.spark.gate import Gate
+from weft.spark.meaning import Births, Meaning
+from weft.spark.outputs import Commit, Output, Told, open_outputs, places
+from weft.spark.wiring import Entry, Plans
+
+BATCHES_KEPT = 64  # of counts, until somebody has looked
+
+
+class Closed(RuntimeError):
+    """A batch that was planned after the end was asked for: it never runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a batch brings to every output."""
+
+    offsets: Offsets
+    arrivals: dict[str, Arrival]
+    births: Births
+    ended: bool
+
+
+class BatchWriter:
+    """Writes the batches of one run, and knows how far they have come; `explain` follows the first of them."""
+
+    def __init__(
+        self,
+        plans: Plans,
+        fragment: Fragment,
+        meaning: Meaning,
+        checkpoint: Path,
+        gate: Gate,
+        born: int,
+        told: Callable[[Commit], None],
+        explain: Callable[[], None],
+    ) -> None:
+        self.plans = plans
+        self.fragment = fragment
+        self.meaning = meaning
+        self.checkpoint = checkpoint
+        self.gate = gate
+        self.born = born
+        self.told = told
+        self.explain = explain
+        self.entries: list[Entry] = []
+        self.has_ticks = False
+        self.outputs: list[Output] = []
+        self.batches: deque[BatchCounts] = deque(maxlen=BATCHES_KEPT)
+        self.last = LastBatch()
+        self.rehearsed: int | None = None
+        self.waited_ms: dict[int, float] = {}  # by batch: how long one that was worked out ahead lay aside
+        self.ended = threading.Event()
+        self._counts: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._turn_came = threading.Event()
+        self._closing = False
+        self._left_open = False
+        self._sources_done = False
+        self._previous: tuple[int, Offsets] | None = None
+
+    def adopt(self, epoch: int, writer: str) -> None:
+        """Take the outputs over for an epoch, and take in where inputs go on; Fenced where a later one has them."""
+        self.outputs = open_outputs(self.plans, self.fragment, epoch, writer)
+        self.meaning.first = self.gate.positions()
+
+    def take_up(self, entries: list[Entry], has_ticks: bool) -> None:
+        """Know from the start where the epochs before have come to; there may be no batch any more that tells."""
+        self.entries, self.has_ticks = entries, has_ticks
+        batch = last_committed(self.checkpoint)
+        self._left_open = last_planned(self.checkpoint) != batch
+        offsets = None if batch is None else batches.read_offsets(self.checkpoint, batch)
+        for entry in self.entries:
+            come_to = batches.segment_of if entry.is_channel else batches.count_of
+            self._counts[entry.name] = come_to(offsets, entry.name)
+
+    def begin_turn(self) -> None:
+        """The outputs are ours: from now on batches go there."""
+        for name, first in self.meaning.first.items():
+            self._counts[name] = max(first, self._counts.get(name, 0))
+        self._turn_came.set()
+
+    def reached(self, entry: Entry) -> int:
+        """The segment or record of an input up to which results are written."""
+        return self._counts.get(entry.name, 0)
+
+    def close(self) -> None:
+        """Begin no further batch; the one under way may be broken off."""
+        self._closing = True
+
+    def close_cleanly(self) -> bool:
+        """Begin no batch after the one under way; whether all that was written, here or before, is committed."""
+        with self._lock:
+            self._closing = True
+            written = self._previous[0] if self._previous else None
+        return not self._left_open if written is None else wait_for_commit(self.checkpoint, written)
+
+    def forget_ahead(self) -> None:
+        """Throw away what lies aside."""
+        for place in places(self.plans, self.fragment):
+            shutil.rmtree(place.ahead(self.born), ignore_errors=True)
+
+    def finish_sources(self) -> None:
+        """No more comes from sources: end the streams as soon as no channel brings anything either."""
+        with self._lock:
+            if self._closing:
+                return
+            self._sources_done = True
+            if all(self._channel_ended(entry) for entry in self.entries if entry.is_channel):
+                for output in self.outputs:
+                    self._end(output)
+                self.ended.set()
+
+    def _channel_ended(self, entry: Entry) -> bool:
+        segment = self.reached(entry)
+        return segment > 0 and self.plans.folders.stream(entry.stream).manifest(segment - 1).end
+
+    def _end(self, output: Output) -> None:
+        last = output.writer.last
+        if last is not None and last.end:
+            return
+        told = Told(None, self.meaning.ended_times(output), True, {})
+        self._commit(output, last.batch if last else -1, Written(), told)
+
+    def write(self, frame: DataFrame, batch: int) -> None:
+        """Spark's call for every batch: one segment for each output that does not have it yet."""
+        try:
+            ahead = {} if self._turn_came.is_set() else self._write_ahead(frame, batch)
+            if batch == self.rehearsed:
+                return
+            with self._lock:
+                if self._closing:
+                    raise Closed(f"{self.fragment.id} ends before batch {batch}")
+                self.last.begins(batch)
+                self._write_batch(frame, batch, ahead)
+                if self.last.is_over(batch):
+                    self._closing = True
+        except Exception:
+            # What a stop breaks off is no failure, and Spark chokes on the long story that would be told of it.
+            if self._closing:
+                raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
+            raise
+
+    def _write_ahead(self, frame: DataFrame, batch: int) -> dict[Path, Written]:
+        """The gate is open, the outputs are not ours yet: write aside, then wait for the turn."""
+        ahead: dict[Path, Written] = {}
+        waiting = places(self.plans, self.fragment)
+        if not any(place.sink is not None and place.sink.format == "console" for place in waiting):
+            with _shared(frame, len(waiting)):
+                for place in waiting:
+                    records = self._branch(frame, place.operator)
+                    folder = place.ahead(self.born)
+                    ahead[place.folder] = place.write(records, folder, self.meaning.measured(place.stream))
+        if not self.gate.path.exists():  # then nothing was read
+            self.rehearsed = batch
+            return {}
+        since_s = time.monotonic()
+        while not self._turn_came.wait(0.05) and not self._closing:
+            continue
+        self.waited_ms[batch] = (time.monotonic() - since_s) * 1000
+        return ahead
+
+    def _write_batch(self, frame: DataFrame, batch: int, ahead: Mapping[Path, Written]) -> None:
+        brought = self._brought(batch)
+        committed: dict[str, int] = {}
+        waiting = [output for output in self.outputs if not output.writer.written(batch)]
+        with _shared(frame, 0 if ahead else len(waiting)):
+            for output in waiting:
+                if output.place.folder in ahead:
+                    written = output.take(ahead[output.place.folder])
+                else:
+                    written = output.write(self._branch(frame, output.operator), self.meaning.measured(output.stream))
+                self._finish(output, written, batch, brought)
+                if output.operator is not None:
+                    committed[output.operator] = written.rows
+        if self._previous is None:
+            self.explain()
+        self._previous = (batch, brought.offsets)
+        for entry in self.entries:
+            self._counts[entry.name] = brought.arrivals[entry.name].segment
+        if len(waiting) == len(self.outputs):  # else part of it was done by an epoch before
+            self.batches.append(BatchCounts(batch, self._entered(brought), committed))
+        if brought.ended:
+            self.ended.set()
+
+    def _brought(self, batch: int) -> Brought:
+        offsets = batches.read_offsets(self.checkpoint, batch)
+        assert offsets is not None, f"batch {batch} runs without offsets"
+        before = self._offsets_before(batch)
+        arrivals = {entry.name: self.meaning.arrival(entry, before, offsets) for entry in self.entries}
+        births = self.meaning.births(arrivals, before, offsets)
+        return Brought(offsets, arrivals, births, self._has_ended(arrivals, offsets))
+
+    def _offsets_before(self, batch: int) -> Offsets | None:
+        if self._previous is not None and self._previous[0] == batch - 1:
+            return self._previous[1]
+        return batches.read_offsets(self.checkpoint, batch - 1)
+
+    def _has_ended(self, arrivals: dict[str, Arrival], offsets: Offsets) -> bool:
+        if not self.meaning.windows_closed(self.entries, offsets):
+            return False
+        return all(self._entry_ended(entry, arrivals[entry.name]) for entry in self.entries)
+
+    def _entry_ended(self, entry: Entry, arrival: Arrival) -> bool:
+        if entry.is_channel:
+            return arrival.end
+        if not self.has_ticks:
+            return self._sources_done
+        return (self.plans.folders.ticks(self.fragment.id) / "end.json").exists()
+
+    def _entered(self, brought: Brought) -> dict[tuple[str, str], int | None]:
+        """Records that each operator took from outside, by what it calls the stream."""
+        ours = f"{self.fragment.query}."
+        return {
+            (entry.operator, source_of(entry.stream).removeprefix(ours)): brought.arrivals[entry.name].rows
+            for entry in self.entries
+            if entry.operator is not None
+        }
+
+    def _finish(self, output: Output, written: Written, batch: int, brought: Brought) -> None:
+        """Commit what was written, unless it says nothing new."""
+        if brought.ended:
+            times = self.meaning.ended_times(output)
+        else:
+            times = self.meaning.times_us(output, brought.arrivals, brought.offsets, written)
+        last = output.writer.last
+        news = last is None or times != last.times_us or brought.ended != last.end
+        if written.rows or (news and output.sink is None and (times or brought.ended)):
+            inputs = {entry.stream: brought.arrivals[entry.name].segment for entry in self.entries}
+            told = Told(brought.births, times, brought.ended, inputs, brought.offsets.watermark_ms)
+            self._commit(output, batch, written, told)
+        elif written.folder is not None:
+            shutil.rmtree(written.folder, ignore_errors=True)
+
+    def _commit(self, output: Output, batch: int, written: Written, told: Told) -> None:
+        manifest = output.commit(batch, written, told)
+        self.told(Commit(self.fragment.id, output.stream, output.sink is not None, manifest))
+
+    def _branch(self, frame: DataFrame, name: str | None) -> DataFrame:
+        """The records of an operator: the trunk's own, or a branch applied to them."""
+        if name is None or name == self.fragment.trunk[-1]:
+            return frame
+        assert self.fragment.query is not None
+        operator = self.plans.deployment.query(self.fragment.query).operator(name)
+        upstream = operator.from_[0]
+        return operators.apply(operator, {upstream: self._branch(frame, upstream)}, self.plans.deployment.folder)
+
+
+@contextmanager
+def _shared(frame: DataFrame, readers: int) -> Iterator[None]:
+    """Work a batch out once, where several want it."""
+    if readers > 1:
+        frame.persist()
+    try:
+        yield
+    finally:
+        if readers > 1:
+            frame.unpersist()
