@@ -54,16 +54,16 @@ def planned(world: Deployment, policy: str, seed: int) -> Placement:
     return PLANNERS[policy](world, None, Random(seed), after_steps(STEPS_MAX))
 
 
-def as_seen(world: Deployment, seed: int, seconds: float) -> Deployment:
-    """The deployment with every source as a warm-up of so many seconds shows it: a trace of its rates."""
-    return replace(world, sources=tuple(_traced(source, seed, seconds) for source in world.sources))
+def as_seen(world: Deployment, seed: int, seconds: float, period_s: float = PERIOD_S) -> Deployment:
+    """The deployment with every source as a warm-up of so many seconds shows it: a trace of its rates by periods."""
+    return replace(world, sources=tuple(_traced(source, seed, seconds, period_s) for source in world.sources))
 
 
-def _traced(source: Source, seed: int, seconds: float) -> Source:
+def _traced(source: Source, seed: int, seconds: float, period_s: float) -> Source:
     steps = steps_of(source, (), round(seconds * NS_PER_S), seed)
-    count = round(seconds / PERIOD_S)
-    rates = [_sent(steps, at * PERIOD_S, (at + 1) * PERIOD_S) / PERIOD_S for at in range(count)]
-    return replace(source, arrivals=Trace(tuple(rates), PERIOD_S))
+    count = round(seconds / period_s)
+    rates = [_sent(steps, at * period_s, (at + 1) * period_s) / period_s for at in range(count)]
+    return replace(source, arrivals=Trace(tuple(rates), period_s))
 
 
 def _sent(steps: Sequence[tuple[int, float]], start_s: float, end_s: float) -> float:

@@ -24,7 +24,8 @@ from weft.plan.state import goes_there
 from weft.plan.strain import swings
 from weft.plan.ways import Bools, Floats, Ints
 
-STEP_S = 1.0
+# Operators hand on a step later: along a chain steps must add up to less than what sources swing in.
+STEP_S = 0.25
 SECONDS = 72.0
 WARM_UP_S = 16.0
 LOST_MS = 10_000.0
@@ -354,12 +355,12 @@ def fluid_ms(i: Ints, f: Floats, flow: Flow, home: Ints, tides: Tides) -> float:
             if end >= m and flow.ends[end]:
                 at_end = i[i[c.IN_AT] + end]
                 node, lag = i[i[c.IN_FROM] + at_end], tides.lag[at_end]
-            rate = tides.out[node] if node < m else flow.rate[step, node]
-            tides.late[query] += rate * (tides.age[node] + lag)
-            tides.got[query] += rate
+            came = STEP_S * (tides.out[node] if node < m else flow.rate[step, node])
+            tides.late[query] += came * (tides.age[node] + lag)
+            tides.got[query] += came
     total = 0.0
     for query in range(len(flow.weight)):
-        got = tides.got[query] / (steps - first)
+        got = tides.got[query] / ((steps - first) * STEP_S)
         lost = max(0.0, 1.0 - got / flow.expected[query]) if flow.expected[query] > 0.0 else 0.0
         mean = tides.late[query] / tides.got[query] if tides.got[query] > 0.0 else 0.0
         total += flow.weight[query] * (mean + LOST_MS * lost)

@@ -26,7 +26,8 @@ STEPS_GUESSED = 1_000_000
 # Beyond this many pairs of operator and site `near`, which is not compiled, takes longer than the search.
 NEAR_MAX = 2_500
 # From this many pairs on one long cooling beats several. Greedy's start is worth keeping for the potential, so that it
-# begins cold; latency wants to be far from it, and more single moves in the same time.
+# begins cold, and sites are full there, so that half of the steps swap; latency wants to be far from greedy, and more
+# single moves in the same time.
 MIDDLE = 1_000
 # Beyond this many pairs there is no time to heat up, nor to look at every pair at the end of a round.
 LARGE = 500_000
@@ -96,7 +97,8 @@ class Search:
         hot = float(np.quantile(worse, 0.5 if first else 0.2)) * 0.5
         swaps, chains = SWAPS, CHAINS
         if size >= MIDDLE and self.flat.potential:
-            hot = float(np.quantile(worse, 0.1)) * 0.2
+            hot = float(np.quantile(worse, 0.2)) * 0.5
+            swaps, chains = 5 * SWAPS, CHAINS / 3
         elif size >= MIDDLE:
             swaps, chains = SWAPS / 2, CHAINS / 5
         cold = float(np.quantile(worse, 0.02)) * 0.02 + 1e-12
