@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from weft.bodies.twin import chance
+from weft.bodies.twin.columns import HANDED_ON
 from weft.bodies.twin.flows import is_random, steps_of
 from weft.model import Cost, Deployment, Operator, Placement, Query
 from weft.plan.graph import sink_site, source_names, stream_of, topological
@@ -139,7 +140,7 @@ class SlowPlane:
         self.now_ns = 0
         self.log: list[tuple[int, int, int]] = []
         self.events = self.accepts = self.lost = self._tie = 0
-        self.heap: list[tuple[int, int, int, int, int, int, object]] = []
+        self.heap: list[tuple[int, int, int, int, int, int, int, object]] = []
         self.todo: list[Maker] = []
         self.places = {site.name: Place(site.name, site.capacity) for site in deployment.sites}
         for site in deployment.sites:
@@ -239,12 +240,14 @@ class SlowPlane:
         if kind == END and isinstance(what, Record) and what.at is not None:
             to = what.at.place
         site = list(self.places.values()).index(to) if to is not None else 0
-        heapq.heappush(self.heap, (time, kind, rank, number, site, self._tie, what))
+        # Copies of one record for one site: of readers that have moved there, each has its own.
+        reader = what.maker.readers.index(what.readers[0]) if isinstance(what, Record) and kind != END else 0
+        heapq.heappush(self.heap, (time, kind, rank, number, site, reader, self._tie, what))
 
     def advance(self, until: int) -> None:
         self._work_off()
         while self.heap and self.heap[0][0] < until:
-            time, kind, _, _, _, _, what = heapq.heappop(self.heap)
+            time, kind, *_, what = heapq.heappop(self.heap)
             if kind == END and (not isinstance(what, Record) or what.ends != time or what.to is not None):
                 continue  # broken off
             self.now_ns = time
@@ -344,17 +347,19 @@ class SlowPlane:
         gone = there[-1]
         first.sharing = [one for one in first.sharing if one is not gone]
         place = gone.place
-        mine = [one for one in place.all_waiting() if one.at and one.at.maker is gone]
+        # In the order of their turns: the running batch comes before the next one.
+        queues = (sorted(queue, key=self._turn) for queue in (place.waiting, place.later, place.parked))
+        mine = [one for queue in queues for one in queue if one.at and one.at.maker is gone]
         place.waiting = [one for one in place.waiting if one not in mine]
         place.later = [one for one in place.later if one not in mine]
         place.parked = [one for one in place.parked if one not in mine]
-        for record in sorted(mine, key=self._turn):
+        for record in mine:
             assert record.at is not None
             gone.arrived -= 1
             reader = next(
                 one for one in record.maker.readers if one.maker is first and one.side == record.at.side
             )
-            again = replace(record, readers=[reader], number=record.seq, at=None, way=[])
+            again = replace(record, readers=[reader], number=HANDED_ON | record.seq, at=None, way=[], released=False)
             target = self._instance(reader, again.number)
             if target.place is place:
                 self._accept(target, again)
@@ -375,6 +380,7 @@ class SlowPlane:
         if self._kept(record, start):
             start.out.append(record)
             return
+        record.released = True  # no batch keeps what is on its way
         pairs = list(zip(path.sites, path.sites[1:], strict=False))
         way: list[Way] = []
         if (start.name, end.name) in self.gates and (start.name, end.name) not in pairs:

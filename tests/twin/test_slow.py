@@ -199,6 +199,48 @@ def test_a_slow_and_obvious_twin_tells_the_same_story(world: Any, **variant: Any
     same_story(world, **variant)
 
 
+def scaling_world(
+    homes: dict[str, str], *operators: Operator, rate: float = 100.0, at: str = "a", batch: Batch | None = None,
+    capacity: float = 1.0, delay_ms: float = 1.0, kbps: float | None = None,
+) -> tuple[Deployment, Placement]:  # fmt: skip
+    """One query of one source at sites a and b; instances of its first operator come and go."""
+    sites = (Site("a", capacity=capacity, batch=batch), Site("b"))
+    query = Query("q0", operators, (Sink(operators[0].name, "console"),))
+    placement = Placement({("q0", name): (home,) for name, home in homes.items()})
+    links = (Link("a", "b", delay_ms, kbps),)
+    return Deployment(sites, (source("s0", at, Constant(rate)),), (query,), links), placement
+
+
+RARE = {
+    "both copies of a record find their instance gone and go on to one site": scaling_world(
+        {"o0": "a"}, step("o0", "s0", "s0", cost=1.0, selectivity=0.3, window=JoinWindow(records=3)), delay_ms=30.0
+    ),
+    "the 110th accepted is handed on to where record 110 is sent": scaling_world(
+        {"o0": "a"}, step("o0", "s0", "s0", cost=100.0), at="b", capacity=50.0
+    ),
+    "what waits for a batch and for the next is handed on to a short queue": scaling_world(
+        {"o0": "a", "o1": "a"},
+        step("o1", "s0", "o0", cost=5.0, queue=Queue(10, "drop")),
+        step("o0", "s0", cost=2.0),
+        batch=Batch(100.0, 5.0),
+    ),
+    "what left a batch comes back over a slow link while its maker serves another": scaling_world(
+        {"o0": "a", "o1": "b"},
+        step("o1", "o0", cost=1.0),
+        step("o0", "s0", cost=8.0),
+        rate=50.0,
+        batch=Batch(100.0, 5.0),
+        delay_ms=300.0,
+        kbps=30.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_a_slow_and_obvious_twin_tells_the_same_rare_story(name: str) -> None:
+    same_story(RARE[name], 0, "fcfs", False, False, False, True)
+
+
 @pytest.mark.long
 @settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(world=worlds(), **VARIANTS)

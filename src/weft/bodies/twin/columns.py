@@ -88,6 +88,7 @@ END, HOP, ARRIVE, BATCH = range(4)
 KIND_SHIFT, RANK_SHIFT, NUMBER_SHIFT = 61, 41, 10
 NUMBER_MASK = (1 << RANK_SHIFT) - (1 << NUMBER_SHIFT)
 DEST_MASK = (1 << NUMBER_SHIFT) - 1
+HANDED_ON = 1 << 30  # in the number of what a stopped instance hands on, which is no number of its stream
 
 JOIN_RATE_RECORDS = 32
 TODO_SIZE = 1 << 12
@@ -101,6 +102,6 @@ RESULTS_MAX = 1e12  # of one record: beyond any memory
 TAKES_NS_MAX = 2e18  # a service or a sending: for ever
 BIRTHS = -2  # the MASK of a source's own event
 DIRECT = -3  # the MASK of a record whose AT is its reader (handle << 1 | side)
-RELEASED = -4  # the SEQ of a result that its batch has let go
+RELEASED = -4  # the SEQ of a result that its batch has let go, and of all that is on its way: no batch keeps it
 PASS_NEVER = 1 << 60
 GAVE_LATER = 2  # what a service gives is found at its end

@@ -10,6 +10,7 @@ from weft.bodies.twin.columns import (
     BATCHING,
     DOWN,
     FIRST_OF,
+    HANDED_ON,
     HEAD,
     HELD,
     HOME,
@@ -125,7 +126,10 @@ def rehome(memory: Any, numbers: Any, o: int, there: int, now: int) -> None:
 
 @compiled
 def disband(memory: Any, numbers: Any, o: int, now: int) -> None:
-    """An instance that gets no more records hands over those that wait for it; the one in service ends here."""
+    """An instance that gets no more records hands over those that wait for it; the one in service ends here.
+
+    They go in the order of their turns: those of the running batch before those of the next.
+    """
     m, x = ints(memory.ctypes.data), floats(numbers.ctypes.data)
     s = m[o + HOME]
     stay(m, x, s, now)
@@ -143,8 +147,9 @@ def disband(memory: Any, numbers: Any, o: int, now: int) -> None:
         for i in range(m[stream + READERS_N]):
             at = m[stream + READERS] + 2 * i
             if m[at] == m[o + FIRST_OF] and m[at + 1] == m[r + SIDE]:
-                m[r + KEY] = m[r + SEQ] << NUMBER_SHIFT
-                target = instance(m, at, m[r + SEQ])
+                number = HANDED_ON | (m[r + SEQ] & (HANDED_ON - 1))
+                m[r + KEY] = number << NUMBER_SHIFT
+                target = instance(m, at, number)
                 if m[target + HOME] == s:
                     hand_over(m, x, target, m[at + 1], r, now)
                 else:

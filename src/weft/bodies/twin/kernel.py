@@ -3,7 +3,8 @@
 The tie rule: of events at one nanosecond, ends of service come first, then entries into links, then arrivals, then ends
 and beginnings of batches; among
 equals the stream that stands first (sources, then operators upstream first), then its earlier record, then the copy
-for the site that stands first. When a service
+for the site that stands first, then the one whose first reader stands first. What an instance that stops hands on
+comes after all other records of its stream, in the order in which it was accepted. When a service
 ends, the next waiting record starts before the outcome is handed on, so a local hand-off queues behind it. A source's
 record is an arrival, also one that was held back. Steering at a moment comes before all events of that moment.
 """

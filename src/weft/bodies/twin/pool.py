@@ -3,7 +3,8 @@
 An event is a record with a TIME. What lies in a later slot of the wheel is an unordered list; when its slot comes,
 it enters a small binary heap ordered by (TIME, KEY). What lies beyond one turn of the wheel waits in a coarse wheel,
 whose slots are turns. KEY is (kind, rank of the stream, number in that stream,
-destination), so the order of events at one nanosecond does not depend on how they were scheduled.
+destination), and copies of one record that tie in it have different readers, so the order of events at one nanosecond
+does not depend on how they were scheduled.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from weft.bodies.twin.columns import (
     HEAP_N,
     KEY,
     KIND_SHIFT,
+    MASK,
     NEXT,
     NOBODY,
     NUMBER_MASK,
@@ -65,7 +67,12 @@ def give(m: Any, r: int) -> None:
 @inlined
 def before(m: Any, a: int, b: int) -> Any:
     """Whether one event comes before another."""
-    return m[a + TIME] < m[b + TIME] or (m[a + TIME] == m[b + TIME] and m[a + KEY] < m[b + KEY])
+    if m[a + TIME] != m[b + TIME]:
+        return m[a + TIME] < m[b + TIME]
+    if m[a + KEY] != m[b + KEY]:
+        return m[a + KEY] < m[b + KEY]
+    # Two copies of a record for one site: of readers that have moved there, each has its own.
+    return m[a + MASK] & -m[a + MASK] < m[b + MASK] & -m[b + MASK]
 
 
 @inlined

@@ -168,6 +168,7 @@ def send(m: Any, x: Any, r: int, start: int, end: int, mask: int, now: int, alon
         append(m, start + OUT, r)
         return
     if m[way + 1] == NOBODY:
+        m[r + SEQ] = RELEASED
         m[r + TIME] = now + delay
         m[r + KEY] = key_for(ARRIVE, m[m[r + STREAM] + RANK], m[r + KEY], m[end + INDEX])
         schedule(m, r)
@@ -206,6 +207,7 @@ def hop(m: Any, x: Any, r: int, now: int) -> None:
         m[link + LINK_BUSY] += sent - sends
         at = sent + m[link + DELAY]
         place += 1
+    m[r + SEQ] = RELEASED
     m[r + TIME] = at
     m[r + KEY] = key_for(ARRIVE, m[stream + RANK], number, end)
     schedule(m, r)
@@ -299,6 +301,7 @@ def deliver_quickly(m: Any, x: Any, r: int, start: int, now: int) -> None:
         return
     m[r + AT] = m[stream + QUICK_SITE]
     m[r + MASK] = 1
+    m[r + SEQ] = RELEASED
     m[r + TIME] = now + delay
     # One reader means one copy: its destination need not be in the key.
     m[r + KEY] = key_for(ARRIVE, m[stream + RANK], m[stream + NUMBER] << NUMBER_SHIFT, 0)
