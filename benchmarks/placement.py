@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from benchmarks.textbook import textbook
 from weft.model import (
     Column,
     Control,
@@ -30,16 +31,14 @@ from weft.model import (
     Trace,
     Weights,
 )  # fmt: skip
-from weft.plan import memory as c
-from weft.plan.anneal import CHAINS, SWAPS, accepts, anneal
-from weft.plan.chance import below, seeded
-from weft.plan.compiled import compiled
+from weft.plan.anneal import CHAINS, SWAPS, anneal
+from weft.plan.chance import seeded
 from weft.plan.exact import exact_homes
 from weft.plan.flat import Problem, problem
 from weft.plan.greedy import dp_homes, greedy_homes
 from weft.plan.memory import pack
 from weft.plan.search import Search
-from weft.plan.state import fill, fits, plain, shift, trial
+from weft.plan.state import fill
 from weft.plan.stop import after_seconds, after_steps
 from weft.plan.traffic import traffic
 
@@ -135,30 +134,6 @@ def annealer(
         heat = hot * 1e-6**at
         steps(i, f, b, movable, np.zeros(m, np.int64), best, totals, heat, heat, 2_000, True, chance, swaps, chains)
     return value(given, best)
-
-
-@compiled
-def textbook(
-    i: Any, f: Any, b: Any, movable: Any, can_move: Any, best: Any, totals: Any, hot: float, cold: float, steps: int,
-    track: bool, chance: Any, swaps: float, chains: float,
-) -> None:  # fmt: skip
-    """Any operator to any site, kept by Metropolis: what `refine` has to beat with a tenth of the time."""
-    now, least = totals[0], totals[1]
-    for _ in range(steps):
-        op, new = movable[below(chance, len(movable))], below(chance, i[c.SITES])
-        old = i[i[c.HOME] + op]
-        if new == old or not fits(i, b, op, new):
-            continue
-        stays = plain(i, op, old, new)
-        change = trial(i, f, op, new) if stays else shift(i, f, op, new)
-        if accepts(change, hot, chance):
-            now += shift(i, f, op, new) if stays else change
-            if now < least:
-                least = now
-                best[:] = i[i[c.HOME] : i[c.HOME] + i[c.OPS]]
-        elif not stays:
-            shift(i, f, op, old)
-    totals[0], totals[1] = now, least
 
 
 def plain_annealer(given: Problem, seconds: float, seed: int) -> float:

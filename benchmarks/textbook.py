@@ -1,0 +1,35 @@
+"""What would anyone write first? Annealing by single moves, compiled, as the rival that `benchmarks.placement` has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.plan import memory as c
+from weft.plan.anneal import accepts
+from weft.plan.chance import below
+from weft.plan.compiled import compiled
+from weft.plan.state import fits, plain, shift, trial
+
+
+@compiled
+def textbook(
+    i: Any, f: Any, b: Any, movable: Any, can_move: Any, best: Any, totals: Any, hot: float, cold: float, steps: int,
+    track: bool, chance: Any, swaps: float, chains: float,
+) -> None:  # fmt: skip
+    """Any operator to any site, kept by Metropolis: what `refine` has to beat with a tenth of the time."""
+    now, least = totals[0], totals[1]
+    for _ in range(steps):
+        op, new = movable[below(chance, len(movable))], below(chance, i[c.SITES])
+        old = i[i[c.HOME] + op]
+        if new == old or not fits(i, b, op, new):
+            continue
+        stays = plain(i, op, old, new)
+        change = trial(i, f, op, new) if stays else shift(i, f, op, new)
+        if accepts(change, hot, chance):
+            now += shift(i, f, op, new) if stays else change
+            if now < least:
+                least = now
+                best[:] = i[i[c.HOME] : i[c.HOME] + i[c.OPS]]
+        elif not stays:
+            shift(i, f, op, old)
+    totals[0], totals[1] = now, least
