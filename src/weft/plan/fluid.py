@@ -20,8 +20,8 @@ from weft.plan.compiled import compiled
 from weft.plan.flat import Problem
 from weft.plan.graph import stream_of, topological
 from weft.plan.rates import cost_ms, ideal_rates, output_rate
-from weft.plan.state import goes_there
 from weft.plan.strain import swings
+from weft.plan.stream_costs import goes_there
 from weft.plan.ways import Bools, Floats, Ints
 
 # Operators hand on a step later: along a chain steps must add up to less than what sources swing in.

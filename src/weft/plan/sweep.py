@@ -8,7 +8,7 @@ from weft.plan import memory as c
 from weft.plan.compiled import compiled
 from weft.plan.memory import Bits
 from weft.plan.settle import narrow
-from weft.plan.state import filled
+from weft.plan.site_costs import filled
 from weft.plan.ways import Bools, Floats, Ints
 
 
