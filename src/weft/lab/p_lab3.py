@@ -14,7 +14,8 @@ from weft.model import Weights
 LOGS_L = tuple(range(-2, 6))
 LOGS_N = tuple(range(-6, 2))
 COSTS = (1.0, 10.0, 20.0, 40.0)
-SEEDS = (1,)
+SEEDS = (1, 2, 3, 4, 5)
+VARIANT_SEEDS = (1, 2, 3)
 WARM_UP_S = 30.0
 MEASURED_S = 50.0
 ACCEPTABLE = 1.25
@@ -71,8 +72,8 @@ def measure(progress: Progress) -> Outcome:
     found["load"]["scheme 5"], found["network"]["scheme 5"] = latency_l, latency_n
     for name, scheme in variants.items():
         progress(name)
-        found["load"][name], _ = curve(scheme, "load", LOGS_L, (1,))
-        found["network"][name], _ = curve(scheme, "network", LOGS_N, (1,))
+        found["load"][name], _ = curve(scheme, "load", LOGS_L, VARIANT_SEEDS)
+        found["network"][name], _ = curve(scheme, "network", LOGS_N, VARIANT_SEEDS)
     at_l, at_n = LOGS_L.index(2), LOGS_N.index(-3)
     off_l = {name: near_best(values, at_l) for name, values in found["load"].items()}
     off_n = {name: near_best(values, at_n) for name, values in found["network"].items()}
@@ -114,7 +115,7 @@ ROW = Row(
         "schemes": "5; 1 with costs of 1, 10, 20, 40 ms; 3 distorted four times",
         "w_l": [10.0**log for log in LOGS_L],
         "w_n": [10.0**log for log in LOGS_N],
-        "seeds": {"scheme 5": list(SEEDS), "variants": [1]},
+        "seeds": {"scheme 5": list(SEEDS), "variants": list(VARIANT_SEEDS)},
         "warm_up_s": WARM_UP_S,
         "measured_s": MEASURED_S,
     },
@@ -125,6 +126,7 @@ ROW = Row(
     },
     measure=measure,
     misses=(
+        "in scheme 5 nearly all sites run full whatever the weight: they differ by 0.04 to 0.06 in utilisation",
         "below saturation load costs a record only its queueing, a few ms; a load weight of 100 spreads a light chain "
         "over links of hundreds of ms for it (scheme 1 at 1 ms a record: 9 ms together, 609 ms spread)",
         "the recommended weights are within 25 % of the best where sites run full (scheme 5, scheme 1 at 40 ms) and in "

@@ -14,7 +14,7 @@ from weft.plan.paths import Paths
 from weft.plan.replicas import REPLICA_PLANNERS
 
 SITES, FAILING, OPERATORS, DEGREE = 20, 0.15, 9, 2
-SEEDS = (1, 2)
+SEEDS = (1, 2, 3, 5, 6)  # in 4 the graphs of three operators have one place too few
 DEGREES = (1, 2, 3, 4)
 SIZES = (3, 6, 9, 12, 15)
 SCALES = (20, 30, 40, 50)
