@@ -198,3 +198,12 @@ def test_one_mistake_is_not_told_again_by_what_depends_on_it(folder: Path) -> No
     for old, new in (("kwh DOUBLE", "kwh DUBLE"), ("sql: SELECT *", "sql: SELEKT *"), ("name: gw-1", "name: 'gw 1'")):
         report = spec.check(written(folder, GOOD.replace("gw-1", "gw 1") if "gw" in old else changed(old, new)))
         assert len(report.errors) == 1, [problem.at("file") for problem in report.errors]
+
+
+def test_missing_example_data_are_told_with_who_makes_them(folder: Path) -> None:
+    file = written(folder, changed("data/readings-*.csv", "data/nothing-*.csv"))
+    (missing,) = spec.check(file).errors
+    assert "generate.py" not in missing.message
+    (folder / "generate.py").write_text("")
+    (missing,) = spec.check(file).errors
+    assert missing.message.endswith("generate.py` makes example data")

@@ -14,6 +14,8 @@ from weft.model import Deployment, Source
 from weft.spec.problems import Problems, brief
 
 _FILES = ("csv", "json", "parquet", "replay")
+GENERATOR = "generate.py"
+"""What makes the data of an example, beside its deployment file."""
 _LOOKED_AT_MAX = 100
 
 
@@ -59,7 +61,9 @@ def _source_problem(source: Source, folder: str) -> str | None:
     matched = [Path(pattern)] if os.path.lexists(pattern) else []
     matched = matched or [Path(hit) for hit in islice(_hits(pattern), _LOOKED_AT_MAX)]
     if not matched:
-        return f"no file or folder matches `{brief(source.path)}` in {Path(folder).resolve()}"
+        maker = Path(folder, GENERATOR)
+        remedy = f"; `python {brief(maker)}` makes example data" if maker.is_file() else ""
+        return f"no file or folder matches `{brief(source.path)}` in {Path(folder).resolve()}{remedy}"
     for hit in matched:
         wanted = os.R_OK | (os.X_OK if hit.is_dir() else 0)
         if not os.access(hit, wanted):
