@@ -206,4 +206,4 @@ def test_missing_example_data_are_told_with_who_makes_them(folder: Path) -> None
     assert "generate.py" not in missing.message
     (folder / "generate.py").write_text("")
     (missing,) = spec.check(file).errors
-    assert missing.message.endswith("generate.py` makes example data")
+    assert missing.message.endswith("; generate.py there makes example data")

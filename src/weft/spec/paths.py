@@ -61,8 +61,7 @@ def _source_problem(source: Source, folder: str) -> str | None:
     matched = [Path(pattern)] if os.path.lexists(pattern) else []
     matched = matched or [Path(hit) for hit in islice(_hits(pattern), _LOOKED_AT_MAX)]
     if not matched:
-        maker = Path(folder, GENERATOR)
-        remedy = f"; `python {brief(maker)}` makes example data" if maker.is_file() else ""
+        remedy = f"; {GENERATOR} there makes example data" if Path(folder, GENERATOR).is_file() else ""
         return f"no file or folder matches `{brief(source.path)}` in {Path(folder).resolve()}{remedy}"
     for hit in matched:
         wanted = os.R_OK | (os.X_OK if hit.is_dir() else 0)
