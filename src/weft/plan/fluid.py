@@ -24,8 +24,9 @@ from weft.plan.strain import swings
 from weft.plan.stream_costs import goes_there
 from weft.plan.ways import Bools, Floats, Ints
 
-# Operators hand on a step later: along a chain steps must add up to less than what sources swing in.
-STEP_S = 0.25
+STEP_S = 1.0
+# Operators hand on a step later: where rates change, steps along a chain must add up to less than such a change takes.
+FINE_STEP_S = 0.25
 SECONDS = 72.0
 WARM_UP_S = 16.0
 LOST_MS = 10_000.0
@@ -39,6 +40,7 @@ HALVINGS = 10
 class Flow(NamedTuple):
     """What the fluid needs beyond `Flat`: M nodes, m operators, T steps."""
 
+    step_s: float
     rate: Floats
     selectivity: Floats
     joins: Bools
@@ -88,7 +90,8 @@ def flow(given: Problem) -> Flow:
     """The arrays of a problem; nodes that stand still come in the order that `flat` gives them."""
     deployment, m = given.deployment, len(given.operators)
     rates = ideal_rates(deployment)
-    steps = round(SECONDS / STEP_S)
+    step_s = FINE_STEP_S if any(isinstance(one.arrivals, Trace) for one in deployment.sources) else STEP_S
+    steps = round(SECONDS / step_s)
     rate = np.zeros((steps, len(given.flat.home)))
     ends: list[tuple[int, int]] = []
     expected = np.zeros(len(deployment.queries))
@@ -101,11 +104,11 @@ def flow(given: Problem) -> Flow:
         for name in (name for op in query.operators for name in op.from_):
             if name not in nodes:
                 nodes[name], fixed = fixed, fixed + 1
-                rate[:, nodes[name]] = _rates(deployment.source(name).arrivals, steps)
+                rate[:, nodes[name]] = _rates(deployment.source(name).arrivals, steps, step_s)
         for sink in query.sinks:
             if sink.from_ not in nodes:
                 nodes[sink.from_], fixed = fixed, fixed + 1
-                rate[:, nodes[sink.from_]] = _rates(deployment.source(sink.from_).arrivals, steps)
+                rate[:, nodes[sink.from_]] = _rates(deployment.source(sink.from_).arrivals, steps, step_s)
             ends.append((at, fixed if sink.site is not None else nodes[sink.from_]))
             fixed += sink.site is not None
             expected[at] += rates.per_s[stream_of(query, sink.from_)]
@@ -115,6 +118,7 @@ def flow(given: Problem) -> Flow:
     per_s = rate.mean(axis=0)
     per_s[:m] = [rates.per_s[f"{query}.{name}"] for query, name in given.operators]
     return Flow(
+        step_s,
         rate,
         np.array([1.0 if op.selectivity is None else op.selectivity for op in operators]),
         np.array([op.window is not None and len(op.from_) == 2 for op in operators], np.bool_),
@@ -145,10 +149,10 @@ def _roughness(given: Problem) -> float:
     return (sum(sources) / max(1, len(sources)) + sum(costs) / max(1, len(costs))) / 2.0
 
 
-def _rates(arrivals: Arrivals | None, steps: int) -> Floats:
+def _rates(arrivals: Arrivals | None, steps: int, step_s: float) -> Floats:
     """Records per second in every step: a trace as it is, the mean of everything else."""
     if isinstance(arrivals, Trace):
-        times = (np.arange(steps) + 0.5) * STEP_S
+        times = (np.arange(steps) + 0.5) * step_s
         last = len(arrivals.rates_per_s) - 1
         return np.array([arrivals.rates_per_s[min(int(at / arrivals.period_s), last)] for at in times])
     return np.full(steps, 0.0 if arrivals is None else arrivals.rate_per_s)
@@ -194,7 +198,7 @@ def _arrive(i: Ints, flow: Flow, step: int, tides: Tides) -> None:
             product *= one
         tides.came[op] = inflow
         tides.met[op] = product
-        tides.waits[op] += inflow * STEP_S
+        tides.waits[op] += inflow * flow.step_s
 
 
 @compiled
@@ -235,7 +239,7 @@ def _serve(i: Ints, f: Floats, flow: Flow, home: Ints, tides: Tides) -> None:
         tides.load[home[op]] += tides.came[op] * cost
         tides.size[home[op]] += tides.came[op] * cost * cost
     for site in range(n):
-        room = 1000.0 * STEP_S * f[i[c.SPEED] + site]
+        room = 1000.0 * flow.step_s * f[i[c.SPEED] + site]
         tides.pass_[site] = 1.0 if tides.backlog[site] <= room else _share(i, f, flow, home, tides, site, room)
         tides.backlog[site] = 0.0
     for op in range(m):
@@ -243,10 +247,10 @@ def _serve(i: Ints, f: Floats, flow: Flow, home: Ints, tides: Tides) -> None:
         tides.waits[op] = min(tides.waits[op] - done, flow.queue[op])
         tides.backlog[home[op]] += tides.waits[op] * f[i[c.COST] + op] / f[i[c.SPEED] + home[op]]
         if flow.joins[op]:
-            part = done / STEP_S / tides.came[op] if tides.came[op] > 0.0 else 0.0
+            part = done / flow.step_s / tides.came[op] if tides.came[op] > 0.0 else 0.0
             tides.out[op] = flow.selectivity[op] * tides.met[op] * part * part
         else:
-            tides.out[op] = flow.selectivity[op] * done / STEP_S
+            tides.out[op] = flow.selectivity[op] * done / flow.step_s
 
 
 @compiled
@@ -340,7 +344,7 @@ def fluid_ms(i: Ints, f: Floats, flow: Flow, home: Ints, tides: Tides) -> float:
     tides.out[:] = 0.0
     tides.late[:] = 0.0
     tides.got[:] = 0.0
-    first, steps = int(WARM_UP_S / STEP_S), flow.rate.shape[0]
+    first, steps = int(WARM_UP_S / flow.step_s), flow.rate.shape[0]
     for step in range(steps):
         _arrive(i, flow, step, tides)
         _serve(i, f, flow, home, tides)
@@ -355,12 +359,12 @@ def fluid_ms(i: Ints, f: Floats, flow: Flow, home: Ints, tides: Tides) -> float:
             if end >= m and flow.ends[end]:
                 at_end = i[i[c.IN_AT] + end]
                 node, lag = i[i[c.IN_FROM] + at_end], tides.lag[at_end]
-            came = STEP_S * (tides.out[node] if node < m else flow.rate[step, node])
+            came = flow.step_s * (tides.out[node] if node < m else flow.rate[step, node])
             tides.late[query] += came * (tides.age[node] + lag)
             tides.got[query] += came
     total = 0.0
     for query in range(len(flow.weight)):
-        got = tides.got[query] / ((steps - first) * STEP_S)
+        got = tides.got[query] / ((steps - first) * flow.step_s)
         lost = max(0.0, 1.0 - got / flow.expected[query]) if flow.expected[query] > 0.0 else 0.0
         mean = tides.late[query] / tides.got[query] if tides.got[query] > 0.0 else 0.0
         total += flow.weight[query] * (mean + LOST_MS * lost)

@@ -21,7 +21,7 @@ from weft.plan.ways import Floats, Ints
 
 TRIES_AT_ONCE = 20
 # Tries that come with a budget of steps, times operators: some seconds.
-WORK = 300_000
+WORK = 600_000
 TRIES_MIN, TRIES_MAX = 500, 20_000
 HOT, COLD = 3e-3, 3e-5
 LOOKED_AT = 3

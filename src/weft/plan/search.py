@@ -29,7 +29,7 @@ NEAR_MAX = 2_500
 # begins cold, and sites are full there, so that half of the steps swap; latency wants to be far from greedy, and more
 # single moves in the same time.
 MIDDLE = 1_000
-# Beyond this many pairs there is no time to heat up, nor to look at every pair at the end of a round.
+# Beyond this many pairs there is no time to heat up, to swap much, nor to look at every pair at the end of a round.
 LARGE = 500_000
 
 
@@ -98,7 +98,7 @@ class Search:
         swaps, chains = SWAPS, CHAINS
         if size >= MIDDLE and self.flat.potential:
             hot = float(np.quantile(worse, 0.2)) * 0.5
-            swaps, chains = 5 * SWAPS, CHAINS / 3
+            swaps, chains = (SWAPS, CHAINS) if size >= LARGE else (5 * SWAPS, CHAINS / 3)
         elif size >= MIDDLE:
             swaps, chains = SWAPS / 2, CHAINS / 5
         cold = float(np.quantile(worse, 0.02)) * 0.02 + 1e-12
