@@ -16,7 +16,7 @@ def textbook(
     i: Any, f: Any, b: Any, movable: Any, can_move: Any, best: Any, totals: Any, hot: float, cold: float, steps: int,
     track: bool, chance: Any, swaps: float, chains: float,
 ) -> None:  # fmt: skip
-    """Any operator to any site, kept by Metropolis: what `refine` has to beat with a tenth of the time."""
+    """Any operator to any site, kept by Metropolis, called as `anneal` is: the rival that has ten times as long."""
     now, least = totals[0], totals[1]
     for _ in range(steps):
         op, new = movable[below(chance, len(movable))], below(chance, i[c.SITES])

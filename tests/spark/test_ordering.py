@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 import weft
 import weft.spec
 from weft.bodies.live.run import Options, Run
-from weft.spark.ordering import BadOrder, measured_order
+from weft.spark.holds import measured_order
+from weft.spark.ordering import BadOrder
 
 pytestmark = pytest.mark.spark
 START_US = 1_700_000_000_000_000

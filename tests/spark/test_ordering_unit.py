@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from weft.model import Order
-from weft.spark.ordering import BLOB, END_MS, PART, Unit, measured_order, pack, pack_or_sign, unpack
+from weft.spark.holds import measured_order
+from weft.spark.ordering_unit import END_MS, Unit
+from weft.spark.packing import BLOB, PART, pack, pack_or_sign, unpack
 
 
 class State:

@@ -18,9 +18,9 @@ from weft.plan.times import Times
 from weft.spark import operators, sources
 from weft.spark.counts import records_out
 from weft.spark.gate import Gate
+from weft.spark.holds import silent_for_too_long
 from weft.spark.log import write_atomically
 from weft.spark.meaning import Meaning
-from weft.spark.ordering import silent_for_too_long
 from weft.spark.outputs import Commit
 from weft.spark.recut import Ended
 from weft.spark.wiring import Entry, Plans, Wiring, ordering_in, tick

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.plan.graph import sink_name
 from weft.plan.ordering import is_ordering
-from weft.spark.ordering import measured_order
+from weft.spark.holds import measured_order
 
 if TYPE_CHECKING:
     from weft.bodies.live.run import Run
