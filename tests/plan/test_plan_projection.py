@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan_builders import deployment, op, placed, query, source
 
-from weft.model import Deployment, Link, Operator, Placement, Promise, Queue, Site
+from weft.model import Deployment, Link, Operator, Placement, Promise, Queue, Sink, Site
 from weft.plan.projection import Projection, latency_total_ms, project, utilisation
 from weft.plan.rates import ideal_rates
 
@@ -51,6 +51,26 @@ def test_the_slowest_way_from_a_source_to_a_sink_counts() -> None:
     links = (Link("x", "m", 10), Link("far", "m", 70), Link("m", "y", 5))
     whole = deployment(["x", "m", "far", "y"], [source("s", "x"), source("t", "far")], asked, links=links)
     assert of_q(whole, placed(a="x", j="m")).latency_ms == pytest.approx(75.0)
+
+
+def test_the_mean_counts_every_input_and_every_sink_by_its_records() -> None:
+    # 100 records/s of s and 300 of t meet in j; a quarter of j's 400 go on through k to the second sink.
+    asked = query(
+        op("j", "s", "t", cost_ms=0.0),
+        op("k", "j", cost_ms=0.0, selectivity=0.25),
+        sinks=(Sink("j", "parquet", "out/j"), Sink("k", "parquet", "out/k", site="y")),
+    )
+    links = (Link("x", "m", 10), Link("far", "m", 70), Link("m", "y", 5))
+    streams = [source("s", "x", 100.0), source("t", "far", 300.0)]
+    said = of_q(deployment(["x", "m", "far", "y"], streams, asked, links=links), placed(j="m", k="m"))
+    assert said.latency_ms == pytest.approx(75.0)
+    assert said.mean_ms == pytest.approx(0.25 * 10 + 0.75 * 70 + 0.2 * 5)
+
+
+def test_what_is_silent_counts_alike() -> None:
+    asked = query(op("j", "s", "t", cost_ms=0.0))
+    streams = [source("s", "x", None), source("t", "y", None)]
+    assert of_q(deployment(["x", "y"], streams, asked), placed(j="y")).mean_ms == pytest.approx(5.0)
 
 
 def test_a_full_site_has_no_latency_and_says_so() -> None:

@@ -17,10 +17,11 @@ from weft.plan.state import fill, plain, shift, trial
 from weft.plan.tiny import score
 
 KINDS = [
-    (objective, tangled, narrow)
+    (objective, tangled, narrow, promised)
     for objective in ("potential", "latency")
     for tangled in (False, True)
     for narrow in (False, True)
+    for promised in ((False, True) if objective == "latency" else (False,))
 ]
 
 
@@ -32,11 +33,13 @@ def random_homes(given: Problem, rng: Random) -> np.ndarray:
     return np.array([rng.randrange(len(given.sites)) for _ in given.operators], np.int64)
 
 
-@pytest.mark.parametrize(("objective", "tangled", "narrow"), KINDS)
-def test_moves_add_up_to_the_whole(objective: str, tangled: bool, narrow: bool) -> None:
+@pytest.mark.parametrize(("objective", "tangled", "narrow", "promised"), KINDS)
+def test_moves_add_up_to_the_whole(objective: str, tangled: bool, narrow: bool, promised: bool) -> None:
+    kind = {"objective": objective, "tangled": tangled, "narrow": narrow, "promised": promised, "sinks": tangled}
     for seed in range(6):
         rng = Random(seed)
-        given = problem(world(seed, operators=12, objective=objective, tangled=tangled, narrow=narrow))
+        given = problem(world(seed, operators=12, **kind))
+        assert (len(given.flat.promise_ms) > 0) == promised
         i, f, _ = pack(given.flat)
         total = fill(i, f, random_homes(given, rng))
         for _ in range(25):
@@ -63,7 +66,7 @@ def test_the_potential_of_a_search_is_the_published_one(tangled: bool, narrow: b
 def test_the_latency_of_a_search_is_the_projected_one_where_nothing_is_overloaded(tangled: bool) -> None:
     seen = 0
     for seed in range(30):
-        whole = world(seed, operators=4, objective="latency", tangled=tangled)
+        whole = world(seed, operators=4, objective="latency", tangled=tangled, sinks=tangled)
         given = problem(whole)
         placement = given.placement(random_homes(given, Random(seed)), "")
         busy = utilisation(whole, placement, ideal_rates(whole))

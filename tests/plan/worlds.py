@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from plan_builders import deployment, op, query, source
 
-from weft.model import Arrivals, Constant, Control, Deployment, Link, Operator, Place, Query, Site, Trace
+from weft.model import (
+    Arrivals,
+    Constant,
+    Control,
+    Deployment,
+    Link,
+    Operator,
+    Place,
+    Promise,
+    Query,
+    Sink,
+    Site,
+    Trace,
+)
 
 
 def world(seed: int, **more: Any) -> Deployment:
-    """A deployment drawn from a seed: `operators`, `sites`, `objective`, `tangled`, `narrow`, `moving`."""
+    """A deployment drawn from a seed: `operators`, `sites`, `objective`, `tangled`, `narrow`, `moving`.
+
+    `promised` bounds the latency of some queries, `sinks` lets operators in the middle have one too.
+    """
     rng = Random(seed)
     names = [f"s{at}" for at in range(more.get("sites", 4))]
     sites = [Site(name, capacity=rng.choice([0.5, 1.0, 2.0]), quota=rng.choice([0.8, 1.0])) for name in names]
@@ -21,7 +38,7 @@ def world(seed: int, **more: Any) -> Deployment:
     left = more.get("operators", 10)
     while left > 0:
         length = min(rng.randint(1, 5), left)
-        queries.append(_query(rng, f"q{len(queries)}", length, names, more.get("tangled", False)))
+        queries.append(_query(rng, f"q{len(queries)}", length, names, **more))
         left -= length
     control = Control(Place(objective=more.get("objective", "potential"), **more.get("place", {})))
     return deployment(sites, streams, *queries, links=_links(rng, names, more.get("narrow", False)), control=control)
@@ -42,12 +59,18 @@ def _links(rng: Random, names: list[str], narrow: bool) -> tuple[Link, ...]:
     )
 
 
-def _query(rng: Random, name: str, length: int, names: list[str], tangled: bool) -> Query:
+def _query(rng: Random, name: str, length: int, names: list[str], **more: Any) -> Query:
     operators: list[Operator] = []
     for at in range(length):
         before = [one.name for one in operators]
         inputs = [before[-1] if before else rng.choice(["x0", "x1", "x2"])]
-        if tangled:
+        if more.get("tangled"):
             inputs = rng.sample([*before, "x0", "x1", "x2"], rng.randint(1, 2))
         operators.append(op(f"o{at}", *inputs, cost_ms=rng.uniform(0.5, 5.0), selectivity=rng.uniform(0.3, 1.0)))
-    return query(*operators, name=name, to=rng.choice([None, *names]), weight=rng.choice([1.0, 2.0]))
+    asked = query(*operators, name=name, to=rng.choice([None, *names]), weight=rng.choice([1.0, 2.0]))
+    if more.get("sinks"):
+        ends = [Sink(one.name, "parquet", f"out/{name}-{one.name}", site=rng.choice([None, *names])) for one in operators]
+        asked = replace(asked, sinks=tuple(rng.sample(ends, rng.randint(1, len(ends)))))
+    if more.get("promised") and rng.random() < 0.7:
+        asked = replace(asked, promise=Promise(latency_ms=rng.uniform(5.0, 100.0)))
+    return asked

@@ -17,12 +17,20 @@ from weft.plan.graph import topological
 from weft.plan.potential import Series, load_series, record_bytes
 from weft.plan.projection import HOP_KBPS
 from weft.plan.rates import Rates, cost_ms, ideal_rates
+from weft.plan.shares import shares
 from weft.plan.terms import pulls
 from weft.plan.ways import Bools, Floats, Ints, ways
 
 Where = tuple[str, str]
 # What one whole site or link asked beyond its limit costs, in ms of latency: more than any latency worth having.
 EXCESS_MS = 1e7
+# Excess costs more where it is greater, so that what cannot be avoided is spread.
+STEEPER = 10.0
+# What a promise costs that is broken by far: less than overload, more than any latency worth having.
+BROKEN_MS = 1e6
+# Beyond this utilisation a queue's time goes on in a straight line, so that a search can climb out of overload.
+STEADY = 0.999
+ROUNDING = 1e-12
 # A site of capacity 0 only sends: no operator is put there.
 NOTHING = 1e-9
 
@@ -47,6 +55,7 @@ class Flat(NamedTuple):
     way_delay_ms: Floats
     way_kbps: Floats
     excess_ms: float
+    broken_ms: float
     # Operators (m): mean load over the series, and what latency sees.
     home: Ints
     choices: Bools
@@ -57,26 +66,28 @@ class Flat(NamedTuple):
     varies: bool
     asked_ms: Floats
     cost_ms: Floats
+    weight: Floats
     w_load: float
     w_correlation: float
     w_network: float
     penalty: float
-    # Nodes (M): streams out and in, what they carry, and how many nodes the network term sees.
+    # Nodes (M): streams out and in, what they carry, and how many nodes the network term sees. A weight is that of a
+    # query times the share of its results that pass.
     out_at: Ints
     out_to: Ints
     in_at: Ints
     in_from: Ints
+    out_weight: Floats
+    in_weight: Floats
     kbps: Floats
     carried: int
-    line: Floats
-    # Queries whose latency is no plain sum (Q): their nodes in order, and those where results end.
-    tangled: Bools
+    # Queries that might break a promise of latency (Q): their nodes in order, and those where results end.
     query_of: Ints
     query_at: Ints
     query_node: Ints
     end_at: Ints
     end_node: Ints
-    query_weight: Floats
+    promise_ms: Floats
     # Terms of pairs, t * pair_a[x, y] + pair_b[x, y] for every stream, and the price of leaving a site.
     pair_t: Floats
     pair_a: Floats
@@ -144,10 +155,11 @@ class _Builder:
         self.operators = tuple((query.name, op.name) for query in deployment.queries for op in query.operators)
         self.number = {where: at for at, where in enumerate(self.operators)}
         self.fixed: list[int] = []
-        self.edges: list[tuple[int, int]] = []
+        self.edges: list[tuple[int, int, float]] = []
         self.kbps: list[float] = [0.0] * len(self.operators)
-        self.line: list[float] = [0.0] * len(self.operators)
-        self.tangled: list[tuple[list[int], list[int], float]] = []
+        self.weight: list[float] = [0.0] * len(self.operators)
+        self.bound: list[tuple[list[int], list[int], float]] = []
+        self.delay_ms = self._delays()
         self.query_of = np.full(len(self.operators), -1, np.int64)
 
     def build(self, running: Placement | None, price: float) -> Problem:
@@ -155,24 +167,27 @@ class _Builder:
             self._query(query)
         sites, place = self.deployment.sites, self.deployment.control.place
         m = len(self.operators)
+        weights = max(1.0, sum(query.weight for query in self.deployment.queries))
         fixed = np.array(self.fixed, np.int64)
         wave, variance, still, load = self._waves()
-        out_at, out_to, in_at, in_from = self._streams(m + len(fixed))
+        out_at, out_to, out_weight = _streams(m + len(fixed), self.edges)
+        back = [(end, start, weight) for start, end, weight in self.edges]
+        in_at, in_from, in_weight = _streams(m + len(fixed), back)
         carried = m if self.objective == "potential" else m + len(fixed)
         kbps = np.array(self.kbps, np.float64)
         copies = np.diff(out_at) * kbps
         # A copy goes to each reader at most; where all of them together fit every link, none can be full.
         limited = bool(len(self.ways.way_kbps)) and float(copies.sum()) > float(self.ways.way_kbps.min())
         step_at, step_way = self.ways.steps() if limited else (np.zeros(1, np.int64), np.zeros(0, np.int64))
-        query_at, query_node = _rows([nodes for nodes, _, _ in self.tangled])
-        end_at, end_node = _rows([ends for _, ends, _ in self.tangled])
+        query_at, query_node = _rows([nodes for nodes, _, _ in self.bound])
+        end_at, end_node = _rows([ends for _, ends, _ in self.bound])
         flat = Flat(
             potential=self.objective == "potential",
             latency=self.objective == "latency",
             room_ms=np.array([1000.0 * max(site.capacity, NOTHING) * site.quota for site in sites]),
             speed=np.array([max(site.capacity, NOTHING) for site in sites]),
             quota=np.array([site.quota for site in sites]),
-            delay_ms=self._delays(),
+            delay_ms=self.delay_ms,
             allowed=self.ways.allowed,
             free=bool(self.ways.allowed.all()),
             limited=limited,
@@ -180,7 +195,8 @@ class _Builder:
             step_way=step_way,
             way_delay_ms=self.ways.way_delay_ms,
             way_kbps=self.ways.way_kbps,
-            excess_ms=EXCESS_MS * max(1.0, sum(query.weight for query in self.deployment.queries)),
+            excess_ms=EXCESS_MS * weights,
+            broken_ms=BROKEN_MS * weights,
             home=np.concatenate([np.full(m, -1, np.int64), fixed]),
             choices=self._choices(m, fixed, in_at, in_from, out_at, out_to),
             load_ms=load,
@@ -190,6 +206,7 @@ class _Builder:
             varies=bool((variance > still).any()),
             asked_ms=np.array([self.rates.load_ms[where] for where in self.operators]),
             cost_ms=self._costs(),
+            weight=np.array(self.weight),
             w_load=place.weights.load,
             w_correlation=place.weights.correlation,
             w_network=place.weights.network,
@@ -198,16 +215,16 @@ class _Builder:
             out_to=out_to,
             in_at=in_at,
             in_from=in_from,
+            out_weight=out_weight,
+            in_weight=in_weight,
             kbps=kbps,
             carried=carried,
-            line=np.array(self.line),
-            tangled=np.array([at >= 0 for at in self.query_of], np.bool_),
             query_of=self.query_of,
             query_at=query_at,
             query_node=query_node,
             end_at=end_at,
             end_node=end_node,
-            query_weight=np.array([weight for _, _, weight in self.tangled], np.float64),
+            promise_ms=np.array([promise_ms for _, _, promise_ms in self.bound], np.float64),
             **self._sending(kbps),
             running=np.zeros(0, np.int64),
             price=price,
@@ -238,8 +255,8 @@ class _Builder:
         return {"pair_t": kbps, "pair_a": apart + more.per_kbps, "pair_b": more.per_stream, "own": more.own}
 
     def _query(self, query: Query) -> None:
-        """The nodes and streams of one query; a plain chain to one sink adds up, everything else is tangled."""
-        order = topological(query)
+        """The nodes and streams of one query, each with the share of results that it has to do with."""
+        order, part = topological(query), shares(query, self.rates)
         names = {operator.name for operator in query.operators}
         bytes_ = record_bytes(self.deployment, query, self.rates)
         node: dict[str, int] = {name: self.number[query.name, name] for name in order}
@@ -249,10 +266,12 @@ class _Builder:
             nodes.append(node[name])
         for name in order:
             self.kbps[node[name]] = self._kbps(f"{query.name}.{name}", bytes_[name])
-            self.edges.extend((node[other], node[name]) for other in dict.fromkeys(query.operator(name).from_))
+            self.weight[node[name]] = query.weight * part.operators[name]
+            for other in dict.fromkeys(query.operator(name).from_):
+                self.edges.append((node[other], node[name], query.weight * part.streams[other, name]))
             nodes.append(node[name])
         ends: list[int] = []
-        for sink in query.sinks:
+        for sink, share in zip(query.sinks, part.sinks, strict=True):
             if sink.from_ not in node:
                 node[sink.from_] = self._stand(
                     self.deployment.source(sink.from_).site, self._kbps(sink.from_, bytes_[sink.from_])
@@ -260,22 +279,30 @@ class _Builder:
                 nodes.insert(0, node[sink.from_])
             if sink.site is not None:
                 ends.append(self._stand(sink.site, 0.0))
-                self.edges.append((node[sink.from_], ends[-1]))
+                self.edges.append((node[sink.from_], ends[-1], query.weight * share))
                 nodes.append(ends[-1])
             else:
                 ends.append(node[sink.from_])
-        if _is_line(query):
-            for at in nodes:
-                self.line[at] = query.weight
-        else:
+        promise_ms = query.promise.latency_ms
+        if self.objective == "latency" and promise_ms is not None and promise_ms < self._latest_ms(query, order):
             for name in order:
-                self.query_of[node[name]] = len(self.tangled)
-            self.tangled.append((nodes, ends, query.weight))
+                self.query_of[node[name]] = len(self.bound)
+            self.bound.append((nodes, ends, promise_ms))
+
+    def _latest_ms(self, query: Query, order: Sequence[str]) -> float:
+        """The slowest way through a query wherever its operators stand, short of overload."""
+        far_ms = float(self.delay_ms[self.ways.allowed].max(initial=0.0))
+        slowest = min((site.capacity for site in self.deployment.sites if site.capacity > 0), default=NOTHING)
+        done: dict[str, float] = {}
+        for name in order:
+            operator = query.operator(name)
+            before = max(done.get(other, 0.0) for other in operator.from_)
+            done[name] = before + far_ms + cost_ms(operator) / slowest / (1.0 - STEADY)
+        return max(done.get(sink.from_, 0.0) for sink in query.sinks) + far_ms
 
     def _stand(self, site: str, kbps: float) -> int:
         self.fixed.append(self.rank[site])
         self.kbps.append(kbps)
-        self.line.append(0.0)
         return len(self.operators) + len(self.fixed) - 1
 
     def _kbps(self, stream: str, record_bytes: float) -> float:
@@ -283,14 +310,6 @@ class _Builder:
 
     def _costs(self) -> Floats:
         return np.array([cost_ms(op) for query in self.deployment.queries for op in query.operators], np.float64)
-
-    def _streams(self, count: int) -> tuple[Ints, Ints, Ints, Ints]:
-        outs: list[list[int]] = [[] for _ in range(count)]
-        ins: list[list[int]] = [[] for _ in range(count)]
-        for start, end in self.edges:
-            outs[start].append(end)
-            ins[end].append(start)
-        return (*_rows(outs), *_rows(ins))
 
     def _waves(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Series around their means, scaled so that a product of two sums up to their covariance."""
@@ -326,18 +345,14 @@ class _Builder:
         return choices
 
 
-def _is_line(query: Query) -> bool:
-    """Whether a query is one chain from a source to one sink at its end."""
-    if len(query.sinks) != 1:
-        return False
-    order = topological(query)
-    before: str | None = None
-    for name in order:
-        inputs = query.operator(name).from_
-        if len(inputs) != 1 or (before is not None and inputs[0] != before):
-            return False
-        before = name
-    return before == query.sinks[0].from_
+def _streams(count: int, edges: list[tuple[int, int, float]]) -> tuple[Ints, Ints, Floats]:
+    """Streams by their first node: where each row of them begins, the other nodes, the weights."""
+    rows: list[list[int]] = [[] for _ in range(count)]
+    weights: list[list[float]] = [[] for _ in range(count)]
+    for start, end, weight in edges:
+        rows[start].append(end)
+        weights[start].append(weight)
+    return (*_rows(rows), np.array([one for row in weights for one in row], np.float64))
 
 
 def _rows(rows: list[list[int]]) -> tuple[Ints, Ints]:

@@ -22,25 +22,25 @@ Bits = NDArray[np.uint8]
 # Where tables of whole numbers begin: of the problem, then of the placement.
 (
     HOME, OUT_AT, OUT_TO, IN_AT, IN_FROM, QUERY_OF, QUERY_AT, QUERY_NODE, END_AT, END_NODE, STEP_AT, STEP_WAY, RUNNING,
-    COUNT, TANGLES, FIRST, NEXT, LAST, WAY_COUNT, STAMP,
+    COUNT, BOUND, FIRST, NEXT, LAST, WAY_COUNT, STAMP,
 ) = range(16, 36)  # fmt: skip
 # Where tables of fractions begin: of the problem, then of the placement.
 (
-    ROOM, SPEED, QUOTA, DELAY, WAY_DELAY, WAY_WIDTH, LOAD, WAVE, VARIANCE, STILL, ASKED, COST, KBPS, LINE, WEIGHT,
-    PAIR_T, PAIR_A, PAIR_B, SITE_LOAD, SITE_ASKED, LIFT, SUMS, CORRELATION, VALUE, WAY_KBPS, QUERY_MS, DONE, SCRATCH,
+    ROOM, SPEED, QUOTA, DELAY, WAY_DELAY, WAY_WIDTH, LOAD, WAVE, VARIANCE, STILL, ASKED, COST, KBPS, WEIGHT, PROMISE,
+    PAIR_T, PAIR_A, PAIR_B, SITE_LOAD, SITE_ASKED, LIFT, SUMS, CORRELATION, VALUE, WAY_KBPS, BREACH, DONE, SCRATCH,
 ) = range(36, 64)  # fmt: skip
-# What an operator costs at a site by itself, and whether anything does.
-OWN, OWNS = 64, 65
-HEAD = 66
+# What an operator costs at a site by itself, and whether anything does; the weights of streams.
+OWN, OWNS, OUT_WEIGHT, IN_WEIGHT = 64, 65, 66, 67
+HEAD = 68
 # Weights in the head of `f`.
-W_LOAD, W_CORRELATION, W_NETWORK, PENALTY, EXCESS, PRICE = range(6)
+W_LOAD, W_CORRELATION, W_NETWORK, PENALTY, EXCESS, PRICE, BROKEN = range(7)
 WEIGHTS = 8
 
 
 def pack(flat: Flat) -> tuple[Ints, Floats, Bits]:
     """The arrays of a problem with nothing placed but what stands still."""
     m, nodes, n = len(flat.load_ms), len(flat.home), len(flat.speed)
-    k, links, queries = flat.wave.shape[1], len(flat.way_delay_ms), len(flat.query_weight)
+    k, links, queries = flat.wave.shape[1], len(flat.way_delay_ms), len(flat.promise_ms)
     head = np.zeros(HEAD, np.int64)
     chooses = not flat.free or not bool(flat.choices.all())
     head[:16] = (
@@ -52,21 +52,21 @@ def pack(flat: Flat) -> tuple[Ints, Floats, Bits]:
         HOME: flat.home, OUT_AT: flat.out_at, OUT_TO: flat.out_to, IN_AT: flat.in_at, IN_FROM: flat.in_from,
         QUERY_OF: flat.query_of, QUERY_AT: flat.query_at, QUERY_NODE: flat.query_node, END_AT: flat.end_at,
         END_NODE: flat.end_node, STEP_AT: flat.step_at, STEP_WAY: flat.step_way, RUNNING: flat.running,
-        COUNT: _none(n), TANGLES: _none(n), FIRST: _none(n) - 1, NEXT: _none(m) - 1, LAST: _none(m) - 1,
+        COUNT: _none(n), BOUND: _none(n), FIRST: _none(n) - 1, NEXT: _none(m) - 1, LAST: _none(m) - 1,
         WAY_COUNT: _none(links), STAMP: _none(queries),
     }  # fmt: skip
     fractions = {
         ROOM: flat.room_ms, SPEED: flat.speed, QUOTA: flat.quota, DELAY: flat.delay_ms, WAY_DELAY: flat.way_delay_ms,
         WAY_WIDTH: flat.way_kbps, LOAD: flat.load_ms, WAVE: flat.wave, VARIANCE: flat.variance, STILL: flat.still,
-        ASKED: flat.asked_ms, COST: flat.cost_ms, KBPS: flat.kbps, LINE: flat.line, WEIGHT: flat.query_weight,
+        ASKED: flat.asked_ms, COST: flat.cost_ms, KBPS: flat.kbps, WEIGHT: flat.weight, PROMISE: flat.promise_ms,
         PAIR_T: flat.pair_t, PAIR_A: flat.pair_a, PAIR_B: flat.pair_b, SITE_LOAD: np.zeros(n), SITE_ASKED: np.zeros(n),
         LIFT: np.zeros(n), SUMS: np.zeros(n * k), CORRELATION: np.zeros(n), VALUE: np.zeros(n),
-        WAY_KBPS: np.zeros(links), QUERY_MS: np.zeros(queries), DONE: np.zeros(nodes), SCRATCH: np.zeros(k),
-        OWN: flat.own,
+        WAY_KBPS: np.zeros(links), BREACH: np.zeros(queries), DONE: np.zeros(nodes), SCRATCH: np.zeros(k),
+        OWN: flat.own, OUT_WEIGHT: flat.out_weight, IN_WEIGHT: flat.in_weight,
     }  # fmt: skip
     weights = np.zeros(WEIGHTS)
-    weights[:6] = (
-        flat.w_load, flat.w_correlation, flat.w_network, flat.penalty, flat.excess_ms, flat.price,
+    weights[:7] = (
+        flat.w_load, flat.w_correlation, flat.w_network, flat.penalty, flat.excess_ms, flat.price, flat.broken_ms,
     )  # fmt: skip
     at = HEAD
     for slot, table in whole.items():

@@ -6,13 +6,8 @@ import numpy as np
 
 from weft.plan import memory as c
 from weft.plan.compiled import compiled
+from weft.plan.flat import ROUNDING, STEADY, STEEPER
 from weft.plan.ways import Floats, Ints
-
-# Beyond this utilisation a queue's time goes on in a straight line, so that a search can climb out of overload.
-STEADY = 0.999
-ROUNDING = 1e-12
-# Excess costs more where it is greater, so that what cannot be avoided is spread.
-STEEPER = 10.0
 
 
 @compiled

@@ -1,8 +1,8 @@
 """A placement while it is being searched: sums per site, link and query, kept true move by move.
 
 `shift` moves one operator and returns what that changes; it costs the operator's streams and the sites touched, not the
-whole sum. `trial` says the same without moving, where no link can be full and no tangled query is touched. `i`, `f` and
-`b` are the three arrays of `memory`.
+whole sum. `trial` says the same without moving, where no link can be full and no query is
+touched that a promise binds. `i`, `f` and `b` are the three arrays of `memory`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.plan.ways import Floats, Ints
 
 @compiled
 def query_ms(i: Ints, f: Floats, query: int) -> float:
-    """The slowest way through a tangled query; what is not placed yet takes no time."""
+    """The slowest way through a query; what is not placed yet takes no time."""
     home, n = i[c.HOME], i[c.SITES]
     for at in range(i[i[c.QUERY_AT] + query], i[i[c.QUERY_AT] + query + 1]):
         node = i[i[c.QUERY_NODE] + at]
@@ -42,18 +42,19 @@ def query_ms(i: Ints, f: Floats, query: int) -> float:
 
 @compiled
 def _again(i: Ints, f: Floats, query: int) -> float:
-    """A tangled query's latency anew: the weighted difference."""
-    old = f[i[c.QUERY_MS] + query]
-    new = query_ms(i, f, query)
-    f[i[c.QUERY_MS] + query] = new
-    return float(f[i[c.WEIGHT] + query] * (new - old))
+    """What a query's promise costs anew, nothing where it is kept: the difference."""
+    slowest, promise = query_ms(i, f, query), f[i[c.PROMISE] + query]
+    new = f[c.BROKEN] * (1.0 - promise / slowest) if slowest > promise else 0.0
+    change = new - f[i[c.BREACH] + query]
+    f[i[c.BREACH] + query] = new
+    return float(change)
 
 
 @compiled
-def _untangle(i: Ints, f: Floats, site: int) -> float:
-    """Tangled queries with operators on a site, each looked at once per tick."""
+def _bound_here(i: Ints, f: Floats, site: int) -> float:
+    """Queries bound by a promise with operators on a site, each looked at once per tick."""
     change = 0.0
-    if i[i[c.TANGLES] + site] == 0:
+    if i[i[c.BOUND] + site] == 0:
         return change
     op = i[i[c.FIRST] + site]
     while op >= 0:
@@ -69,12 +70,12 @@ def _untangle(i: Ints, f: Floats, site: int) -> float:
 def _count(i: Ints, f: Floats, op: int, site: int, sign: int) -> None:
     i[i[c.COUNT] + site] += sign
     if i[i[c.QUERY_OF] + op] >= 0:
-        i[i[c.TANGLES] + site] += sign
+        i[i[c.BOUND] + site] += sign
     # An empty site is exactly empty, whatever rounding its operators left behind.
     stays = 0.0 if i[i[c.COUNT] + site] == 0 else 1.0
     f[i[c.SITE_LOAD] + site] = stays * (f[i[c.SITE_LOAD] + site] + sign * f[i[c.LOAD] + op])
     f[i[c.SITE_ASKED] + site] = stays * (f[i[c.SITE_ASKED] + site] + sign * f[i[c.ASKED] + op])
-    f[i[c.LIFT] + site] = stays * (f[i[c.LIFT] + site] + sign * f[i[c.LINE] + op] * f[i[c.COST] + op])
+    f[i[c.LIFT] + site] = stays * (f[i[c.LIFT] + site] + sign * f[i[c.WEIGHT] + op] * f[i[c.COST] + op])
     if i[c.VARIES]:
         k = i[c.PERIODS]
         for at in range(k):
@@ -143,9 +144,9 @@ def shift(i: Ints, f: Floats, op: int, new: int) -> float:
     if i[c.LATENCY] and i[c.QUERIES] > 0:
         i[c.TICKS] += 1
         if old >= 0:
-            change += _untangle(i, f, old)
+            change += _bound_here(i, f, old)
         if new >= 0:
-            change += _untangle(i, f, new)
+            change += _bound_here(i, f, new)
         query = i[i[c.QUERY_OF] + op]
         if query >= 0 and i[i[c.STAMP] + query] != i[c.TICKS]:
             change += _again(i, f, query)
@@ -159,7 +160,7 @@ def plain(i: Ints, op: int, old: int, new: int) -> bool:
         return False
     if not i[c.LATENCY]:
         return True
-    return bool(i[i[c.QUERY_OF] + op] < 0 and i[i[c.TANGLES] + old] == 0 and i[i[c.TANGLES] + new] == 0)
+    return bool(i[i[c.QUERY_OF] + op] < 0 and i[i[c.BOUND] + old] == 0 and i[i[c.BOUND] + new] == 0)
 
 
 @compiled
@@ -174,7 +175,7 @@ def trial(i: Ints, f: Floats, op: int, new: int) -> float:
             without = correlation_of(i, f, old, op, -1)
             extra = correlation_of(i, f, new, -1, op)
     load, asked = f[i[c.LOAD] + op], f[i[c.ASKED] + op]
-    lift = f[i[c.LINE] + op] * f[i[c.COST] + op]
+    lift = f[i[c.WEIGHT] + op] * f[i[c.COST] + op]
     count = i[i[c.COUNT] + old] - 1
     if count > 0:
         change += site_value(
@@ -203,7 +204,7 @@ def fill(i: Ints, f: Floats, homes: Ints) -> float:
         total += streams_value(i, f, node)
     if i[c.LATENCY]:
         for query in range(i[c.QUERIES]):
-            f[i[c.QUERY_MS] + query] = 0.0
+            f[i[c.BREACH] + query] = 0.0
             total += _again(i, f, query)
     return total
 
@@ -212,7 +213,7 @@ def fill(i: Ints, f: Floats, homes: Ints) -> float:
 def _clear(i: Ints, f: Floats) -> None:
     n, links = i[c.SITES], i[c.WAYS]
     i[i[c.COUNT] : i[c.COUNT] + n] = 0
-    i[i[c.TANGLES] : i[c.TANGLES] + n] = 0
+    i[i[c.BOUND] : i[c.BOUND] + n] = 0
     i[i[c.FIRST] : i[c.FIRST] + n] = -1
     i[i[c.WAY_COUNT] : i[c.WAY_COUNT] + links] = 0
     f[i[c.SITE_LOAD] : i[c.SITE_LOAD] + n] = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.plan import memory as c
 from weft.plan.compiled import compiled
-from weft.plan.site_costs import ROUNDING
+from weft.plan.flat import ROUNDING
 from weft.plan.ways import Floats, Ints
 
 
@@ -83,22 +83,23 @@ def _pair(i: Ints, f: Floats, node: int, start: int, end: int) -> float:
 
 @compiled
 def pulled(i: Ints, f: Floats, op: int, site: int) -> float:
-    """What an operator's own streams cost at a site: delays of a plain chain, terms of pairs, the price of a move."""
+    """What an operator's own streams cost at a site: delays by their weights, terms of pairs, the price of a move."""
     total = 0.0
-    line = f[i[c.LINE] + op] if i[c.LATENCY] else 0.0
-    n = i[c.SITES]
-    if line > 0.0 or i[c.PAIRS]:
+    latency, n = i[c.LATENCY], i[c.SITES]
+    if latency or i[c.PAIRS]:
         for at in range(i[i[c.IN_AT] + op], i[i[c.IN_AT] + op + 1]):
             node = i[i[c.IN_FROM] + at]
             start = i[i[c.HOME] + node]
             if start >= 0:
-                total += line * f[i[c.DELAY] + start * n + site]
+                if latency:
+                    total += f[i[c.IN_WEIGHT] + at] * f[i[c.DELAY] + start * n + site]
                 if i[c.PAIRS]:
                     total += _pair(i, f, node, start, site)
         for at in range(i[i[c.OUT_AT] + op], i[i[c.OUT_AT] + op + 1]):
             end = i[i[c.HOME] + i[i[c.OUT_TO] + at]]
             if end >= 0:
-                total += line * f[i[c.DELAY] + site * n + end]
+                if latency:
+                    total += f[i[c.OUT_WEIGHT] + at] * f[i[c.DELAY] + site * n + end]
                 if i[c.PAIRS]:
                     total += _pair(i, f, op, site, end)
     if i[c.OWNS]:
@@ -119,7 +120,7 @@ def streams_value(i: Ints, f: Floats, node: int) -> float:
         if start < 0 or end < 0:
             continue
         if i[c.LATENCY]:
-            total += f[i[c.LINE] + node] * f[i[c.DELAY] + start * i[c.SITES] + end]
+            total += f[i[c.OUT_WEIGHT] + at] * f[i[c.DELAY] + start * i[c.SITES] + end]
         if i[c.PAIRS]:
             total += _pair(i, f, node, start, end)
         carried = node < i[c.CARRIED] and reader < i[c.CARRIED]

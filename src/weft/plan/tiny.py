@@ -12,15 +12,12 @@ from itertools import product
 import numpy as np
 
 from weft.model import Placement
-from weft.plan.flat import Flat, Problem
+from weft.plan.flat import ROUNDING, STEADY, STEEPER, Flat, Problem
 from weft.plan.keep import kept
 from weft.plan.rules import keeps, some
 from weft.plan.ways import Ints
 
 TINY_MAX = 1_000
-STEADY = 0.999
-ROUNDING = 1e-12
-STEEPER = 10.0
 
 
 def how_many(given: Problem, running: Placement | None) -> float:
@@ -88,16 +85,24 @@ def _latency(flat: Flat, home: Sequence[int]) -> float:
     m = len(flat.load_ms)
     busy = _busy(flat, home)
     visit = [flat.cost_ms[op] / flat.speed[home[op]] * _slowness(busy[home[op]]) for op in range(m)]
-    total = sum(flat.line[op] * visit[op] for op in range(m))
+    total = sum(flat.weight[op] * visit[op] for op in range(m))
     for node, start in enumerate(home):
-        total += sum(flat.line[node] * flat.delay_ms[start, home[reader]] for reader in _readers(flat, node))
-    for query, weight in enumerate(flat.query_weight):
+        for at in range(flat.out_at[node], flat.out_at[node + 1]):
+            total += flat.out_weight[at] * flat.delay_ms[start, home[flat.out_to[at]]]
+    return float(total) + _broken(flat, home, visit)
+
+
+def _broken(flat: Flat, home: Sequence[int], visit: Sequence[float]) -> float:
+    """What promises cost that the slowest way through a query breaks."""
+    total = 0.0
+    for query, promise_ms in enumerate(flat.promise_ms):
         done: dict[int, float] = {}
         for node in flat.query_node[flat.query_at[query] : flat.query_at[query + 1]]:
             inputs = flat.in_from[flat.in_at[node] : flat.in_at[node + 1]]
             arrival = max((done[one] + flat.delay_ms[home[one], home[node]] for one in inputs), default=0.0)
-            done[node] = arrival + (visit[node] if node < m else 0.0)
-        total += weight * max(done[node] for node in flat.end_node[flat.end_at[query] : flat.end_at[query + 1]])
+            done[node] = arrival + (visit[node] if node < len(visit) else 0.0)
+        slowest = max(done[node] for node in flat.end_node[flat.end_at[query] : flat.end_at[query + 1]])
+        total += flat.broken_ms * max(0.0, 1.0 - promise_ms / slowest) if slowest > 0.0 else 0.0
     return float(total)
 
 
