@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.plan import memory as c
-from weft.plan.anneal import accepts
+from weft.plan.anneal import HOPELESS, accepts
 from weft.plan.chance import below
 from weft.plan.compiled import compiled
 from weft.plan.state import fits, plain, shift, trial
@@ -24,7 +24,7 @@ def textbook(
         if new == old or not fits(i, b, op, new):
             continue
         stays = plain(i, op, old, new)
-        change = trial(i, f, op, new) if stays else shift(i, f, op, new)
+        change = trial(i, f, op, new, HOPELESS * hot) if stays else shift(i, f, op, new)
         if accepts(change, hot, chance):
             now += shift(i, f, op, new) if stays else change
             if now < least:

@@ -8,12 +8,14 @@ from weft.plan import memory as c
 from weft.plan.chance import Words, below, share
 from weft.plan.compiled import compiled
 from weft.plan.memory import Bits
-from weft.plan.state import fits, plain, shift, trial
+from weft.plan.state import exchange, fits, plain, shift, shift_together, trial, trial_exchange
 from weft.plan.ways import Floats, Ints
 
 CHAIN_MAX = 8
 SWAPS = 0.1
 CHAINS = 0.15
+# So many times the heat worse is never accepted.
+HOPELESS = 40.0
 
 
 @compiled
@@ -21,7 +23,7 @@ def accepts(change: float, heat: float, chance: Words) -> bool:
     """Metropolis: always when better, else by chance."""
     if change <= 0.0:
         return True
-    if heat <= 0.0 or change > 40.0 * heat:
+    if heat <= 0.0 or change > HOPELESS * heat:
         return False
     return bool(share(chance) < np.exp(-change / heat))
 
@@ -53,7 +55,7 @@ def _move(i: Ints, f: Floats, b: Bits, movable: Ints, heat: float, chance: Words
     if new == old or not fits(i, b, op, new):
         return 0.0
     if plain(i, op, old, new):
-        if not accepts(trial(i, f, op, new), heat, chance):
+        if not accepts(trial(i, f, op, new, HOPELESS * heat), heat, chance):
             return 0.0
         return shift(i, f, op, new)
     change = shift(i, f, op, new)
@@ -69,12 +71,15 @@ def _swap(i: Ints, f: Floats, b: Bits, movable: Ints, heat: float, chance: Words
     here, there = i[i[c.HOME] + one], i[i[c.HOME] + two]
     if here == there or not may_stand(i, b, one, there) or not may_stand(i, b, two, here):
         return 0.0
-    change = shift(i, f, one, there) + shift(i, f, two, here)
+    if i[c.FREE] and plain(i, one, here, there) and plain(i, two, there, here):
+        if not accepts(trial_exchange(i, f, one, two, HOPELESS * heat), heat, chance):
+            return 0.0
+        return exchange(i, f, one, two)
+    change = exchange(i, f, one, two)
     good = i[c.FREE] or (fits(i, b, one, there) and fits(i, b, two, here))
     if good and accepts(change, heat, chance):
         return change
-    shift(i, f, one, here)
-    shift(i, f, two, there)
+    exchange(i, f, one, two)
     return 0.0
 
 
@@ -118,17 +123,14 @@ def _chain(
     for at in range(size):
         if not may_stand(i, b, chain[at], new):
             return 0.0
-    change = 0.0
-    for at in range(size):
-        change += shift(i, f, chain[at], new)
+    change = shift_together(i, f, chain, size, new)
     good = True
     if not i[c.FREE]:
         for at in range(size):
             good = good and fits(i, b, chain[at], new)
     if good and accepts(change, heat, chance):
         return change
-    for at in range(size):
-        shift(i, f, chain[size - 1 - at], old)
+    shift_together(i, f, chain, size, old)
     return 0.0
 
 
@@ -174,7 +176,7 @@ def descend(i: Ints, f: Floats, b: Bits, movable: Ints, rounds: int) -> float:
                 if new == old or not fits(i, b, op, new):
                     continue
                 if plain(i, op, old, new):
-                    change = trial(i, f, op, new)
+                    change = trial(i, f, op, new, gain)
                 else:
                     change = shift(i, f, op, new)
                     shift(i, f, op, old)

@@ -9,6 +9,9 @@ from weft.plan.compiled import compiled
 from weft.plan.flat import ROUNDING, STEADY, STEEPER
 from weft.plan.ways import Floats, Ints
 
+# Below this share of a sum of squares what is left of it is added up anew.
+LEFT_OVER = 1e-6
+
 
 @compiled
 def filled(asked: float, penalty: float) -> float:
@@ -25,21 +28,28 @@ def slowness(busy: float) -> float:
 
 
 @compiled
-def _against(i: Ints, f: Floats, op: int, asked: float) -> float:
-    """The correlation of an operator with the rest of the series that lies in scratch."""
-    if f[i[c.VARIANCE] + op] <= f[i[c.STILL] + op]:
+def _against(i: Ints, f: Floats, op: int, asked: float, spread: float) -> float:
+    """The correlation of an operator with the rest of the series that lies in scratch, whose square is `spread`."""
+    variance = f[i[c.VARIANCE] + op]
+    if variance <= f[i[c.STILL] + op]:
         return 0.0
     k, together = i[c.PERIODS], i[c.SCRATCH]
     own = i[c.WAVE] + op * k
-    both, rest = 0.0, 0.0
+    both = -variance
     for at in range(k):
-        other = f[together + at] - f[own + at]
-        both += f[own + at] * other
-        rest += other * other
+        both += f[own + at] * f[together + at]
+    rest = spread - variance - 2.0 * both
+    if rest < LEFT_OVER * spread:
+        # Where hardly anything is left a difference says nothing.
+        both, rest = 0.0, 0.0
+        for at in range(k):
+            other = f[together + at] - f[own + at]
+            both += f[own + at] * other
+            rest += other * other
     mean = asked - f[i[c.LOAD] + op]
     if rest <= 1e-18 * mean * mean:
         return 0.0
-    return float(max(-1.0, min(1.0, both / np.sqrt(f[i[c.VARIANCE] + op] * rest))))
+    return float(max(-1.0, min(1.0, both / np.sqrt(variance * rest))))
 
 
 @compiled
@@ -61,11 +71,14 @@ def correlation_of(i: Ints, f: Floats, site: int, without: int, extra: int) -> f
         asked += f[i[c.LOAD] + extra]
         for at in range(k):
             f[together + at] += f[i[c.WAVE] + extra * k + at]
-    total = _against(i, f, extra, asked) if extra >= 0 else 0.0
+    spread = 0.0
+    for at in range(k):
+        spread += f[together + at] * f[together + at]
+    total = _against(i, f, extra, asked, spread) if extra >= 0 else 0.0
     op = i[i[c.FIRST] + site]
     while op >= 0:
         if op != without:
-            total += _against(i, f, op, asked)
+            total += _against(i, f, op, asked, spread)
         op = i[i[c.NEXT] + op]
     return total
 

@@ -123,11 +123,8 @@ def _revalue(i: Ints, f: Floats, site: int) -> float:
 
 
 @compiled
-def shift(i: Ints, f: Floats, op: int, new: int) -> float:
-    """Moves an operator (-1 is nowhere) and returns the change of the score."""
-    old = i[i[c.HOME] + op]
-    if old == new:
-        return 0.0
+def _carry_over(i: Ints, f: Floats, op: int, old: int, new: int) -> float:
+    """Moves an operator and returns what its streams change; its sites are valued later."""
     change = 0.0
     if i[c.POTENTIAL] or i[c.LIMITED]:
         change += reroute(i, f, op, old, new)
@@ -138,6 +135,14 @@ def shift(i: Ints, f: Floats, op: int, new: int) -> float:
     if new >= 0:
         change += pulled(i, f, op, new)
         _enter(i, f, op, new)
+    return change
+
+
+@compiled
+def _settled(i: Ints, f: Floats, old: int, new: int) -> float:
+    """The change of two sites, and of the promises of queries there, after operators went from one to the other."""
+    change = 0.0
+    if new >= 0:
         change += _revalue(i, f, new)
     if old >= 0:
         change += _revalue(i, f, old)
@@ -147,10 +152,38 @@ def shift(i: Ints, f: Floats, op: int, new: int) -> float:
             change += _bound_here(i, f, old)
         if new >= 0:
             change += _bound_here(i, f, new)
-        query = i[i[c.QUERY_OF] + op]
-        if query >= 0 and i[i[c.STAMP] + query] != i[c.TICKS]:
-            change += _again(i, f, query)
     return change
+
+
+@compiled
+def shift(i: Ints, f: Floats, op: int, new: int) -> float:
+    """Moves an operator (-1 is nowhere) and returns the change of the score."""
+    old = i[i[c.HOME] + op]
+    if old == new:
+        return 0.0
+    change = _carry_over(i, f, op, old, new) + _settled(i, f, old, new)
+    query = i[i[c.QUERY_OF] + op]
+    if new < 0 and query >= 0 and i[i[c.STAMP] + query] != i[c.TICKS]:
+        change += _again(i, f, query)
+    return change
+
+
+@compiled
+def shift_together(i: Ints, f: Floats, ops: Ints, size: int, new: int) -> float:
+    """Moves the first so many of these operators from the one site where they are to another, both valued once."""
+    old = i[i[c.HOME] + ops[0]]
+    change = 0.0
+    for at in range(size):
+        change += _carry_over(i, f, ops[at], old, new)
+    return change + _settled(i, f, old, new)
+
+
+@compiled
+def exchange(i: Ints, f: Floats, one: int, two: int) -> float:
+    """Puts each of two operators of different sites where the other is, both sites valued once."""
+    here, there = i[i[c.HOME] + one], i[i[c.HOME] + two]
+    change = _carry_over(i, f, one, here, there) + _carry_over(i, f, two, there, here)
+    return change + _settled(i, f, here, there)
 
 
 @compiled
@@ -164,28 +197,63 @@ def plain(i: Ints, op: int, old: int, new: int) -> bool:
 
 
 @compiled
-def trial(i: Ints, f: Floats, op: int, new: int) -> float:
-    """What `shift` would return, for a placed operator and a move that is `plain`."""
+def trial(i: Ints, f: Floats, op: int, new: int, most: float) -> float:
+    """What `shift` would return, for a placed operator and a move that is `plain`; beyond `most` only a bound of it."""
     old = i[i[c.HOME] + op]
-    change = pulled(i, f, op, new) - pulled(i, f, op, old) - float(f[i[c.VALUE] + old] + f[i[c.VALUE] + new])
-    without, extra = 0.0, 0.0
+    change = pulled(i, f, op, new) - pulled(i, f, op, old)
     if i[c.POTENTIAL]:
         change += reroute(i, f, op, old, new)
-        if i[c.VARIES]:
-            without = correlation_of(i, f, old, op, -1)
-            extra = correlation_of(i, f, new, -1, op)
-    load, asked = f[i[c.LOAD] + op], f[i[c.ASKED] + op]
-    lift = f[i[c.WEIGHT] + op] * f[i[c.COST] + op]
-    count = i[i[c.COUNT] + old] - 1
-    if count > 0:
-        change += site_value(
-            i, f, old, f[i[c.SITE_LOAD] + old] - load, f[i[c.SITE_ASKED] + old] - asked, f[i[c.LIFT] + old] - lift,
-            count, without,
-        )  # fmt: skip
-    return change + site_value(
-        i, f, new, f[i[c.SITE_LOAD] + new] + load, f[i[c.SITE_ASKED] + new] + asked, f[i[c.LIFT] + new] + lift,
-        i[i[c.COUNT] + new] + 1, extra,
-    )  # fmt: skip
+    return _with_sites(i, f, change, old, op, new, -1, most)
+
+
+@compiled
+def trial_exchange(i: Ints, f: Floats, one: int, two: int, most: float) -> float:
+    """What `exchange` would return, for operators whose moves are `plain`; beyond `most` only a bound of it."""
+    home = i[c.HOME]
+    here, there = i[home + one], i[home + two]
+    change = pulled(i, f, one, there) - pulled(i, f, one, here)
+    if i[c.POTENTIAL]:
+        change += reroute(i, f, one, here, there)
+    # The second goes while the first has gone already: they may be neighbours, or read the same.
+    i[home + one] = there
+    change += pulled(i, f, two, here) - pulled(i, f, two, there)
+    if i[c.POTENTIAL]:
+        change += reroute(i, f, two, there, here)
+    i[home + one] = here
+    return _with_sites(i, f, change, here, one, there, two, most)
+
+
+@compiled
+def _with_sites(i: Ints, f: Floats, change: float, here: int, one: int, there: int, two: int, most: float) -> float:
+    """A change with that of two sites, which have one operator (-1: none) of the other's for one of their own.
+
+    Correlation takes longer than all the rest and is at least -1 for each operator, which is often answer enough.
+    """
+    if i[c.POTENTIAL] and i[c.VARIES]:
+        least = change + _value_with(i, f, here, one, two, False) + _value_with(i, f, there, two, one, False)
+        if least > most:
+            return least
+    return change + _value_with(i, f, here, one, two, True) + _value_with(i, f, there, two, one, True)
+
+
+@compiled
+def _value_with(i: Ints, f: Floats, site: int, without: int, extra: int, whole: bool) -> float:
+    """What a site's part would change by, one operator left out or one more (-1: none), or at least change by."""
+    load, asked, lift = f[i[c.SITE_LOAD] + site], f[i[c.SITE_ASKED] + site], f[i[c.LIFT] + site]
+    count = i[i[c.COUNT] + site]
+    for op, sign in ((without, -1), (extra, 1)):
+        if op >= 0:
+            load += sign * f[i[c.LOAD] + op]
+            asked += sign * f[i[c.ASKED] + op]
+            lift += sign * f[i[c.WEIGHT] + op] * f[i[c.COST] + op]
+            count += sign
+    before = f[i[c.VALUE] + site]
+    if count == 0:
+        return -float(before)
+    correlation = 0.0
+    if i[c.POTENTIAL] and i[c.VARIES]:
+        correlation = correlation_of(i, f, site, without, extra) if whole else -float(count)
+    return site_value(i, f, site, load, asked, lift, count, correlation) - float(before)
 
 
 @compiled
