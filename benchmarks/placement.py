@@ -31,13 +31,13 @@ from weft.model import (
     Trace,
     Weights,
 )  # fmt: skip
-from weft.plan.anneal import CHAINS, SWAPS, anneal
+from weft.plan.anneal import anneal
 from weft.plan.chance import seeded
 from weft.plan.exact import exact_homes
 from weft.plan.flat import Problem, problem
 from weft.plan.greedy import dp_homes, greedy_homes
 from weft.plan.memory import pack
-from weft.plan.search import Search
+from weft.plan.search import BY_LATENCY, BY_POTENTIAL, Manner, Search
 from weft.plan.state import fill
 from weft.plan.stop import after_seconds, after_steps
 from weft.plan.traffic import traffic
@@ -118,7 +118,7 @@ def value(given: Problem, homes: np.ndarray) -> float:
 
 
 def annealer(
-    given: Problem, seconds: float, seed: int, swaps: float, chains: float, steps: Any = anneal
+    given: Problem, seconds: float, seed: int, manner: Manner, steps: Any = anneal
 ) -> float:
     """An annealer whose moves are evaluated as `refine` evaluates them: random start, one cooling, nothing else."""
     rng = Random(seed)
@@ -127,28 +127,28 @@ def annealer(
     best = np.array([rng.randrange(n) for _ in range(m)], np.int64)
     totals = np.array([fill(i, f, best)] * 2)
     movable = np.arange(m, dtype=np.int64)
-    chance = seeded(rng)
+    can_move, chance = np.ones(m, np.int64), seeded(rng)
     hot = abs(totals[0]) / m
     began = CLOCK()
     while (at := (CLOCK() - began) / seconds) < 1.0:
         heat = hot * 1e-6**at
-        steps(i, f, b, movable, np.zeros(m, np.int64), best, totals, heat, heat, 2_000, True, chance, swaps, chains)
+        steps(i, f, b, movable, can_move, best, totals, heat, heat, 2_000, True, chance, *manner[:3])
     return value(given, best)
 
 
 def plain_annealer(given: Problem, seconds: float, seed: int) -> float:
     """One that moves a single operator at a time, to any site."""
-    return annealer(given, seconds, seed, 0.0, 0.0, textbook)
+    return annealer(given, seconds, seed, Manner(0.0, 0.0), textbook)
 
 
 def local_annealer(given: Problem, seconds: float, seed: int) -> float:
     """One that tries sites of neighbours half of the time, as `refine` does."""
-    return annealer(given, seconds, seed, 0.0, 0.0)
+    return annealer(given, seconds, seed, Manner(0.0, 0.0))
 
 
 def rich_annealer(given: Problem, seconds: float, seed: int) -> float:
-    """One that has the swaps and chains of `refine` too, for the search without what surrounds it."""
-    return annealer(given, seconds, seed, SWAPS, CHAINS)
+    """One that has the swaps, chains and trades of `refine` too, for the search without what surrounds it."""
+    return annealer(given, seconds, seed, BY_POTENTIAL if given.flat.potential else BY_LATENCY)
 
 
 def searched(given: Problem, seconds: float, seed: int = 0) -> float:

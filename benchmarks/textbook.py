@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.plan import memory as c
-from weft.plan.anneal import HOPELESS, accepts
+from weft.plan.anneal import drawn
 from weft.plan.chance import below
 from weft.plan.compiled import compiled
 from weft.plan.state import fits, plain, shift, trial
@@ -14,7 +14,7 @@ from weft.plan.state import fits, plain, shift, trial
 @compiled
 def textbook(
     i: Any, f: Any, b: Any, movable: Any, can_move: Any, best: Any, totals: Any, hot: float, cold: float, steps: int,
-    track: bool, chance: Any, swaps: float, chains: float,
+    track: bool, chance: Any, swaps: float, chains: float, trades: float,
 ) -> None:  # fmt: skip
     """Any operator to any site, kept by Metropolis, called as `anneal` is: the rival that has ten times as long."""
     now, least = totals[0], totals[1]
@@ -24,8 +24,9 @@ def textbook(
         if new == old or not fits(i, b, op, new):
             continue
         stays = plain(i, op, old, new)
-        change = trial(i, f, op, new, HOPELESS * hot) if stays else shift(i, f, op, new)
-        if accepts(change, hot, chance):
+        most = drawn(hot, chance)
+        change = trial(i, f, op, new, most) if stays else shift(i, f, op, new)
+        if change <= most:
             now += shift(i, f, op, new) if stays else change
             if now < least:
                 least = now

@@ -13,7 +13,7 @@ from weft.plan.memory import homes_of, pack
 from weft.plan.potential import potential
 from weft.plan.projection import latency_total_ms, project, utilisation
 from weft.plan.rates import ideal_rates
-from weft.plan.state import fill, plain, shift, trial
+from weft.plan.state import exchange, fill, plain, shift, trade, trial, trial_exchange
 from weft.plan.tiny import score
 
 KINDS = [
@@ -50,6 +50,54 @@ def test_moves_add_up_to_the_whole(objective: str, tangled: bool, narrow: bool, 
             total += change
             assert said is None or close(said, change)
             assert close(total, score(given.flat, homes_of(i).tolist())), (seed, objective)
+
+
+@pytest.mark.parametrize(("objective", "tangled", "narrow", "promised"), KINDS)
+def test_exchanges_add_up_to_the_whole(objective: str, tangled: bool, narrow: bool, promised: bool) -> None:
+    kind = {"objective": objective, "tangled": tangled, "narrow": narrow, "promised": promised, "sinks": tangled}
+    judged = refused = 0
+    for seed in range(6):
+        rng = Random(seed)
+        given = problem(world(seed, operators=12, **kind))
+        i, f, _ = pack(given.flat)
+        total = fill(i, f, random_homes(given, rng))
+        for _ in range(20):
+            at = homes_of(i)
+            here, there = rng.sample(range(len(given.sites)), 2)
+            ones, others = np.flatnonzero(at == here), np.flatnonzero(at == there)
+            if not len(ones) or not len(others):
+                continue
+            if rng.random() < 0.5:
+                one, two = int(ones[0]), int(others[0])
+                if plain(i, one, here, there) and plain(i, two, there, here):
+                    said = trial_exchange(i, f, one, two, np.inf)
+                    assert close(total + said, score(given.flat, exchanged(at, [one], [two], there).tolist()))
+                    judged += 1
+                total += exchange(i, f, one, two)
+                assert (homes_of(i) == exchanged(at, [one], [two], there)).all()
+            else:
+                size, count = rng.randint(1, len(ones)), rng.randint(0, len(others))
+                after = exchanged(at, ones[:size].tolist(), others[:count].tolist(), there)
+                expected = score(given.flat, after.tolist()) - total
+                most = expected + rng.choice([-40.0, 1.0])  # correlation is worth 24 at most
+                change = trade(i, f, ones, size, there, others, count, most)
+                if change == np.inf:
+                    assert expected > most
+                    assert (homes_of(i) == at).all()
+                    refused += 1
+                else:
+                    assert (homes_of(i) == after).all()
+                    total += change
+            assert close(total, score(given.flat, homes_of(i).tolist()))
+    assert judged > 10 or narrow or promised
+    assert refused > 5 or promised
+
+
+def exchanged(homes: np.ndarray, ones: list[int], others: list[int], there: int) -> np.ndarray:
+    after = homes.copy()
+    after[others] = homes[ones[0]]
+    after[ones] = there
+    return after
 
 
 @pytest.mark.parametrize(("tangled", "narrow"), [(False, False), (False, True), (True, False), (True, True)])

@@ -69,7 +69,7 @@ def _query(rng: Random, name: str, length: int, names: list[str], **more: Any) -
         operators.append(op(f"o{at}", *inputs, cost_ms=rng.uniform(0.5, 5.0), selectivity=rng.uniform(0.3, 1.0)))
     asked = query(*operators, name=name, to=rng.choice([None, *names]), weight=rng.choice([1.0, 2.0]))
     if more.get("sinks"):
-        ends = [Sink(one.name, "parquet", f"out/{name}-{one.name}", site=rng.choice([None, *names])) for one in operators]
+        ends = [Sink(one.name, "parquet", f"out/{name}-{one.name}", rng.choice([None, *names])) for one in operators]
         asked = replace(asked, sinks=tuple(rng.sample(ends, rng.randint(1, len(ends)))))
     if more.get("promised") and rng.random() < 0.7:
         asked = replace(asked, promise=Promise(latency_ms=rng.uniform(5.0, 100.0)))

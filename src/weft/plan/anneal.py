@@ -1,4 +1,4 @@
-"""The search itself: annealing with moves, swaps and chains of moves, each judged by what it changes."""
+"""The search itself: annealing with moves, swaps, chains of moves and chains for chains, judged by what they change."""
 
 from __future__ import annotations
 
@@ -8,24 +8,18 @@ from weft.plan import memory as c
 from weft.plan.chance import Words, below, share
 from weft.plan.compiled import compiled
 from weft.plan.memory import Bits
-from weft.plan.state import exchange, fits, plain, shift, shift_together, trial, trial_exchange
+from weft.plan.state import exchange, fits, plain, shift, trade, trial, trial_exchange
 from weft.plan.ways import Floats, Ints
 
-CHAIN_MAX = 8
+CHAIN_MAX = 12
 SWAPS = 0.1
 CHAINS = 0.15
-# So many times the heat worse is never accepted.
-HOPELESS = 40.0
 
 
 @compiled
-def accepts(change: float, heat: float, chance: Words) -> bool:
-    """Metropolis: always when better, else by chance."""
-    if change <= 0.0:
-        return True
-    if heat <= 0.0 or change > HOPELESS * heat:
-        return False
-    return bool(share(chance) < np.exp(-change / heat))
+def drawn(heat: float, chance: Words) -> float:
+    """Metropolis, the die cast first: the most that a change may make worse."""
+    return float(-heat * np.log(1.0 - share(chance)))
 
 
 @compiled
@@ -49,35 +43,31 @@ def target(i: Ints, op: int, chance: Words) -> int:
 
 
 @compiled
-def _move(i: Ints, f: Floats, b: Bits, movable: Ints, heat: float, chance: Words) -> float:
+def _move(i: Ints, f: Floats, b: Bits, movable: Ints, most: float, chance: Words) -> float:
     op = movable[below(chance, len(movable))]
     old, new = i[i[c.HOME] + op], target(i, op, chance)
     if new == old or not fits(i, b, op, new):
         return 0.0
     if plain(i, op, old, new):
-        if not accepts(trial(i, f, op, new, HOPELESS * heat), heat, chance):
-            return 0.0
-        return shift(i, f, op, new)
+        return shift(i, f, op, new) if trial(i, f, op, new, most) <= most else 0.0
     change = shift(i, f, op, new)
-    if not accepts(change, heat, chance):
+    if change > most:
         shift(i, f, op, old)
         return 0.0
     return change
 
 
 @compiled
-def _swap(i: Ints, f: Floats, b: Bits, movable: Ints, heat: float, chance: Words) -> float:
+def _swap(i: Ints, f: Floats, b: Bits, movable: Ints, most: float, chance: Words) -> float:
     one, two = movable[below(chance, len(movable))], movable[below(chance, len(movable))]
     here, there = i[i[c.HOME] + one], i[i[c.HOME] + two]
     if here == there or not may_stand(i, b, one, there) or not may_stand(i, b, two, here):
         return 0.0
     if i[c.FREE] and plain(i, one, here, there) and plain(i, two, there, here):
-        if not accepts(trial_exchange(i, f, one, two, HOPELESS * heat), heat, chance):
-            return 0.0
-        return exchange(i, f, one, two)
+        return exchange(i, f, one, two) if trial_exchange(i, f, one, two, most) <= most else 0.0
     change = exchange(i, f, one, two)
     good = i[c.FREE] or (fits(i, b, one, there) and fits(i, b, two, here))
-    if good and accepts(change, heat, chance):
+    if good and change <= most:
         return change
     exchange(i, f, one, two)
     return 0.0
@@ -111,50 +101,74 @@ def grow(i: Ints, can_move: Ints, chain: Ints, chance: Words) -> int:
 
 
 @compiled
+def _may_all(i: Ints, b: Bits, ops: Ints, size: int, site: int) -> bool:
+    good = True
+    for at in range(size):
+        good = good and may_stand(i, b, ops[at], site)
+    return good
+
+
+@compiled
+def _fit_all(i: Ints, b: Bits, ops: Ints, size: int) -> bool:
+    good = True
+    for at in range(size):
+        good = good and fits(i, b, ops[at], i[i[c.HOME] + ops[at]])
+    return good
+
+
+@compiled
 def _chain(
-    i: Ints, f: Floats, b: Bits, movable: Ints, can_move: Ints, heat: float, chance: Words, chain: Ints
-) -> float:
+    i: Ints, f: Floats, b: Bits, movable: Ints, can_move: Ints, most: float, chance: Words, chain: Ints, back: Ints,
+    both: bool,
+) -> float:  # fmt: skip
+    """A chain of operators to another site, or two chains each to where the other is."""
     chain[0] = movable[below(chance, len(movable))]
     old = i[i[c.HOME] + chain[0]]
-    size = grow(i, can_move, chain, chance)
-    new = target(i, chain[below(chance, size)], chance)
+    size, count = grow(i, can_move, chain, chance), 0
+    if both:
+        back[0] = movable[below(chance, len(movable))]
+        new = i[i[c.HOME] + back[0]]
+    else:
+        new = target(i, chain[below(chance, size)], chance)
     if new == old:
         return 0.0
-    for at in range(size):
-        if not may_stand(i, b, chain[at], new):
-            return 0.0
-    change = shift_together(i, f, chain, size, new)
-    good = True
-    if not i[c.FREE]:
-        for at in range(size):
-            good = good and fits(i, b, chain[at], new)
-    if good and accepts(change, heat, chance):
+    if both:
+        count = grow(i, can_move, back, chance)
+    if not _may_all(i, b, chain, size, new) or not _may_all(i, b, back, count, old):
+        return 0.0
+    change = trade(i, f, chain, size, new, back, count, most)
+    if change == np.inf:
+        return 0.0
+    good = i[c.FREE] or (_fit_all(i, b, chain, size) and _fit_all(i, b, back, count))
+    if good and change <= most:
         return change
-    shift_together(i, f, chain, size, old)
+    trade(i, f, chain, size, old, back, count, np.inf)
     return 0.0
 
 
 @compiled
 def anneal(
     i: Ints, f: Floats, b: Bits, movable: Ints, can_move: Ints, best: Ints, totals: Floats, hot: float, cold: float,
-    steps: int, track: bool, chance: Words, swaps: float, chains: float,
+    steps: int, track: bool, chance: Words, swaps: float, chains: float, trades: float,
 ) -> None:  # fmt: skip
-    """So many steps from hot to cold, shares of them swaps and chains of moves.
+    """So many steps from hot to cold, shares of them swaps, chains of moves, and chains that trade places.
 
     `totals` are the score now and the best, whose homes are in `best`.
     """
     m = i[c.OPS]
-    chain = np.empty(CHAIN_MAX + 1, np.int64)
+    chain, back = np.empty(CHAIN_MAX + 1, np.int64), np.empty(CHAIN_MAX + 1, np.int64)
     cooling = (cold / hot) ** (1.0 / max(1, steps)) if hot > 0.0 else 1.0
     heat, now, least = hot, totals[0], totals[1]
     for _ in range(steps):
-        kind = share(chance)
+        kind, most = share(chance), drawn(heat, chance)
         if kind < swaps:
-            change = _swap(i, f, b, movable, heat, chance)
-        elif kind < swaps + chains:
-            change = _chain(i, f, b, movable, can_move, heat, chance, chain)
+            change = _swap(i, f, b, movable, most, chance)
+        elif kind < swaps + trades:
+            change = _chain(i, f, b, movable, can_move, most, chance, chain, back, True)
+        elif kind < swaps + trades + chains:
+            change = _chain(i, f, b, movable, can_move, most, chance, chain, back, False)
         else:
-            change = _move(i, f, b, movable, heat, chance)
+            change = _move(i, f, b, movable, most, chance)
         now += change
         heat *= cooling
         if track and now < least - 1e-12 * abs(least):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.plan import memory as c
-from weft.plan.anneal import CHAIN_MAX, CHAINS, SWAPS, accepts, grow, target
+from weft.plan.anneal import CHAIN_MAX, CHAINS, SWAPS, drawn, grow, target
 from weft.plan.chance import Words, below, share
 from weft.plan.compiled import compiled
 from weft.plan.flat import Problem
@@ -137,7 +137,7 @@ def _climb(
         if size == 0:
             continue
         value = _judged(i, f, flow, tides)
-        if accepts(value - totals[0], heat, chance):
+        if value - totals[0] <= drawn(heat, chance):
             totals[0] = value
             if value < totals[1]:
                 totals[1] = value

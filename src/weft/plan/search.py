@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,12 +26,29 @@ TRACKED_MAX = 2_000
 STEPS_GUESSED = 1_000_000
 # Beyond this many pairs of operator and site `near`, which is not compiled, takes longer than the search.
 NEAR_MAX = 2_500
-# From this many pairs on one long cooling beats several. Greedy's start is worth keeping for the potential, so that it
-# begins cold, and sites are full there, so that half of the steps swap; latency wants to be far from greedy, and more
-# single moves in the same time.
+# From this many pairs on one long cooling beats several.
 MIDDLE = 1_000
 # Beyond this many pairs there is no time to heat up, to swap much, nor to look at every pair at the end of a round.
 LARGE = 500_000
+
+
+class Manner(NamedTuple):
+    """How a search goes about it: shares of its steps, and how hot it begins and ends.
+
+    Heat is a quantile of what random moves would make worse, and a factor.
+    """
+
+    swaps: float = SWAPS
+    chains: float = CHAINS
+    trades: float = 0.0
+    hot: tuple[float, float] = (0.5, 0.5)
+    cold: tuple[float, float] = (0.02, 0.02)
+
+
+FIRST, AGAIN = Manner(), Manner(hot=(0.2, 0.5))
+# Sites are full where potential is least, so that most of what helps is an exchange; its price is longer steps.
+BY_POTENTIAL = Manner(0.4, 0.1, 0.1, hot=(0.2, 1.0))
+BY_LATENCY = Manner(0.2, 0.05, 0.03, hot=(0.2, 0.5), cold=(0.02, 0.5))
 
 
 class Search:
@@ -94,14 +112,11 @@ class Search:
         worse = rises(i, f, b, self.movable, 400, self.chance)
         if len(worse) == 0:
             worse = np.ones(1)
-        hot = float(np.quantile(worse, 0.5 if first else 0.2)) * 0.5
-        swaps, chains = SWAPS, CHAINS
-        if size >= MIDDLE and self.flat.potential:
-            hot = float(np.quantile(worse, 0.2)) * 0.5
-            swaps, chains = (SWAPS, CHAINS) if size >= LARGE else (5 * SWAPS, CHAINS / 3)
-        elif size >= MIDDLE:
-            swaps, chains = SWAPS / 2, CHAINS / 5
-        cold = float(np.quantile(worse, 0.02)) * 0.02 + 1e-12
+        manner = FIRST if first else AGAIN
+        if MIDDLE <= size < LARGE:
+            manner = BY_POTENTIAL if self.flat.potential else BY_LATENCY
+        hot = float(np.quantile(worse, manner.hot[0])) * manner.hot[1]
+        cold = float(np.quantile(worse, manner.cold[0])) * manner.cold[1] + 1e-12
         if size >= LARGE:
             hot = 10.0 * cold
         track = m <= TRACKED_MAX
@@ -113,7 +128,7 @@ class Search:
             here, there = hot * (cold / hot) ** at, hot * (cold / hot) ** after
             anneal(
                 i, f, b, self.movable, self.can_move, self.best, self.totals, here, there, STEPS_AT_ONCE, track,
-                self.chance, swaps, chains,
+                self.chance, manner.swaps, manner.chains, manner.trades,
             )  # fmt: skip
             self.taken += STEPS_AT_ONCE
         if size < LARGE:

@@ -7,6 +7,8 @@ touched that a promise binds. `i`, `f` and `b` are the three arrays of `memory`.
 
 from __future__ import annotations
 
+import numpy as np
+
 from weft.plan import memory as c
 from weft.plan.compiled import compiled
 from weft.plan.memory import Bits
@@ -123,18 +125,16 @@ def _revalue(i: Ints, f: Floats, site: int) -> float:
 
 
 @compiled
-def _carry_over(i: Ints, f: Floats, op: int, old: int, new: int) -> float:
-    """Moves an operator and returns what its streams change; its sites are valued later."""
+def _resend(i: Ints, f: Floats, op: int, old: int, new: int) -> float:
+    """Names an operator's new site and returns what its streams change; the sums of sites are left alone."""
     change = 0.0
     if i[c.POTENTIAL] or i[c.LIMITED]:
         change += reroute(i, f, op, old, new)
     if old >= 0:
         change -= pulled(i, f, op, old)
-        _leave(i, f, op, old)
     i[i[c.HOME] + op] = new
     if new >= 0:
         change += pulled(i, f, op, new)
-        _enter(i, f, op, new)
     return change
 
 
@@ -161,7 +161,12 @@ def shift(i: Ints, f: Floats, op: int, new: int) -> float:
     old = i[i[c.HOME] + op]
     if old == new:
         return 0.0
-    change = _carry_over(i, f, op, old, new) + _settled(i, f, old, new)
+    change = _resend(i, f, op, old, new)
+    if old >= 0:
+        _leave(i, f, op, old)
+    if new >= 0:
+        _enter(i, f, op, new)
+    change += _settled(i, f, old, new)
     query = i[i[c.QUERY_OF] + op]
     if new < 0 and query >= 0 and i[i[c.STAMP] + query] != i[c.TICKS]:
         change += _again(i, f, query)
@@ -169,20 +174,67 @@ def shift(i: Ints, f: Floats, op: int, new: int) -> float:
 
 
 @compiled
-def shift_together(i: Ints, f: Floats, ops: Ints, size: int, new: int) -> float:
-    """Moves the first so many of these operators from the one site where they are to another, both valued once."""
+def trade(i: Ints, f: Floats, ops: Ints, size: int, new: int, others: Ints, count: int, most: float) -> float:
+    """Moves the first so many operators of one site to another, and others from there back; both are valued once.
+
+    What is sure to change the score by more than `most` is not done and counts as infinite.
+    """
     old = i[i[c.HOME] + ops[0]]
+    change = _resend_all(i, f, ops, size, old, new) + _resend_all(i, f, others, count, new, old)
+    if i[c.QUERIES] == 0:
+        least = _least_with(i, f, old, ops, size, others, count) + _least_with(i, f, new, others, count, ops, size)
+        if change + least > most:
+            _resend_all(i, f, others, count, old, new)
+            _resend_all(i, f, ops, size, new, old)
+            return np.inf
+    for at in range(size):
+        _leave(i, f, ops[at], old)
+        _enter(i, f, ops[at], new)
+    for at in range(count):
+        _leave(i, f, others[at], new)
+        _enter(i, f, others[at], old)
+    return change + _settled(i, f, old, new)
+
+
+@compiled
+def _resend_all(i: Ints, f: Floats, ops: Ints, size: int, old: int, new: int) -> float:
     change = 0.0
     for at in range(size):
-        change += _carry_over(i, f, ops[at], old, new)
-    return change + _settled(i, f, old, new)
+        change += _resend(i, f, ops[at], old, new)
+    return change
+
+
+@compiled
+def _least_with(i: Ints, f: Floats, site: int, less: Ints, size: int, more: Ints, count: int) -> float:
+    """What a site's part would change by at least without some operators and with others."""
+    load, asked, lift = f[i[c.SITE_LOAD] + site], f[i[c.SITE_ASKED] + site], f[i[c.LIFT] + site]
+    for at in range(size):
+        op = less[at]
+        load -= f[i[c.LOAD] + op]
+        asked -= f[i[c.ASKED] + op]
+        lift -= f[i[c.WEIGHT] + op] * f[i[c.COST] + op]
+    for at in range(count):
+        op = more[at]
+        load += f[i[c.LOAD] + op]
+        asked += f[i[c.ASKED] + op]
+        lift += f[i[c.WEIGHT] + op] * f[i[c.COST] + op]
+    left = i[i[c.COUNT] + site] - size + count
+    before = float(f[i[c.VALUE] + site])
+    if left == 0:
+        return -before
+    correlation = -float(left) if i[c.VARIES] else 0.0
+    return site_value(i, f, site, load, asked, lift, left, correlation) - before
 
 
 @compiled
 def exchange(i: Ints, f: Floats, one: int, two: int) -> float:
     """Puts each of two operators of different sites where the other is, both sites valued once."""
     here, there = i[i[c.HOME] + one], i[i[c.HOME] + two]
-    change = _carry_over(i, f, one, here, there) + _carry_over(i, f, two, there, here)
+    change = _resend(i, f, one, here, there) + _resend(i, f, two, there, here)
+    _leave(i, f, one, here)
+    _leave(i, f, two, there)
+    _enter(i, f, one, there)
+    _enter(i, f, two, here)
     return change + _settled(i, f, here, there)
 
 
