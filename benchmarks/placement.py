@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
+from collections.abc import Callable
 from random import Random
 from typing import Any, Literal
 
@@ -297,14 +299,18 @@ def main() -> None:
     dp_homes(warm)
     exact_homes(problem(instance(0, 9, 3, objective="latency")))
     sizes = [(200, 20), (500, 50), (2_000, 100), (5_000, 300), (20_000, 1_000)][: 3 if options.quick else 5]
-    result: dict[str, Any] = {
-        "large": large(sizes),
-        "small": small(12 if options.quick else 60),
-        "switched": switched(),
-        "fitness": fitness(1 if options.quick else 2),
-        "middle": middle(1 if options.quick else 2),
-        "schemes": schemes(1 if options.quick else 3),
+    parts: dict[str, Callable[[], Any]] = {
+        "large": lambda: large(sizes),
+        "small": lambda: small(12 if options.quick else 60),
+        "switched": switched,
+        "fitness": lambda: fitness(1 if options.quick else 2),
+        "middle": lambda: middle(1 if options.quick else 3),
+        "schemes": lambda: schemes(1 if options.quick else 3),
     }
+    result: dict[str, Any] = {}
+    for name, measure in parts.items():
+        print(f"measuring {name} ({len(result) + 1} of {len(parts)})", file=sys.stderr)
+        result[name] = measure()
     if options.plot:
         draw(result["large"], options.plot)
     if options.json:
