@@ -8,7 +8,8 @@ from weft.plan import memory as c
 from weft.plan.anneal import drawn
 from weft.plan.chance import below
 from weft.plan.compiled import compiled
-from weft.plan.state import fits, plain, shift, trial
+from weft.plan.state import fits, shift
+from weft.plan.trials import plain, trial
 
 
 @compiled

@@ -17,7 +17,7 @@ def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
     assert found["placement"] == {"hourly_use": {"valid": ["gw-1"], "hourly": ["district"]}}
     assert found["reasons"] == {"hourly_use": {"valid": "beside its input readings", "hourly": "pinned"}}
     assert found["shared"] == []
-    assert set(found["projected"]["hourly_use"]) == {"latency_ms", "availability", "admitted", "reason"}
+    assert set(found["projected"]["hourly_use"]) == {"latency_ms", "availability", "admitted", "reason", "mean_ms"}
     assert set(found["potential"]) == {"load", "correlation", "network", "total"}
     assert [set(piece) for piece in found["fragments"]] == [
         {"id", "site", "operators", "stateful", "reads", "writes"},
@@ -30,7 +30,7 @@ def test_a_plan_projects_what_its_queries_may_expect(tmp_path: Path) -> None:
     # valid: 200/s of 1 ms on gw-1; hourly: 100/s of the assumed 0.1 ms on capacity 2.
     latency_ms = 1 / (1 - 0.2) + 20 + 0.05 / (1 - 0.005)
     projected = found["projected"]["hourly_use"]
-    assert projected["latency_ms"] == pytest.approx(latency_ms)
+    assert projected["latency_ms"] == projected["mean_ms"] == pytest.approx(latency_ms)
     assert projected["availability"] == pytest.approx(0.9)
     assert (projected["admitted"], projected["reason"]) == (True, "keeps its promised latency and availability")
     assert found["objective"] == {"name": "latency", "value": pytest.approx(latency_ms)}
@@ -56,6 +56,7 @@ def test_an_overloaded_site_is_null_and_said(tmp_path: Path) -> None:
     found = weft_json("plan", written(tmp_path, changed("cost_ms: 1,", "cost_ms: 9, site: gw-1,")))
     assert found["projected"]["hourly_use"] == {
         "latency_ms": None, "availability": pytest.approx(0.9), "admitted": False, "reason": "site gw-1 is overloaded",
+        "mean_ms": None,
     }  # fmt: skip
     assert found["objective"]["value"] is None
 

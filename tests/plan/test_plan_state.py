@@ -13,8 +13,9 @@ from weft.plan.memory import homes_of, pack
 from weft.plan.potential import potential
 from weft.plan.projection import latency_total_ms, project, utilisation
 from weft.plan.rates import ideal_rates
-from weft.plan.state import exchange, fill, plain, shift, trade, trial, trial_exchange
+from weft.plan.state import exchange, fill, shift, trade
 from weft.plan.tiny import score
+from weft.plan.trials import plain, trial, trial_exchange
 
 KINDS = [
     (objective, tangled, narrow, promised)

@@ -31,7 +31,7 @@ def compare(deployment: Deployment, seed: int, seconds: float, warnings: list[st
             row["policy"] + (" *" if row["policy"] == named.policy else ""),
             number(row["objective"], 2) if "error" not in row else row["error"],
             number(row["potential"], 2),
-            *(number(row["projected"].get(query.name), 1) for query in deployment.queries),
+            *(number(row["mean"].get(query.name), 1) for query in deployment.queries),
             *(number(row["twin"].get(query.name), 1) for query in deployment.queries if seconds > 0),
             number(row["wall_s"], 2),
         )
@@ -50,7 +50,8 @@ def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict
 
     chosen = dataclasses.replace(deployment.control.place, policy=policy)
     asked = dataclasses.replace(deployment, control=dataclasses.replace(deployment.control, place=chosen))
-    row: dict[str, Any] = {"policy": policy, "objective": None, "potential": None, "projected": {}, "twin": {}}
+    row: dict[str, Any] = {"policy": policy, "objective": None, "potential": None}
+    row |= {"projected": {}, "mean": {}, "twin": {}}
     began = time.perf_counter()
     try:
         placement = place(asked, seed=seed)
@@ -59,8 +60,8 @@ def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict
     row["wall_s"] = round(time.perf_counter() - began, 3)
     projected = project(deployment, placement)
     row["potential"] = potential(deployment, placement).total
-    of_queries = {name: one.latency_ms for name, one in projected.items()}
-    row["projected"] = of_queries
+    row["projected"] = {name: one.latency_ms for name, one in projected.items()}
+    row["mean"] = {name: one.mean_ms for name, one in projected.items()}
     latency = latency_objective(deployment, placement)
     row["objective"] = row["potential"] if chosen.objective == "potential" else latency
     row["placement"] = placement.as_json()

@@ -169,7 +169,9 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
         ]
         print_table(f"query {query.name}", ("operator", "site", "load", "reason"), rows)
         said = planned["projected"][query.name]
-        latency = "without bound" if said["latency_ms"] is None else f"{number(said['latency_ms'])} ms"
+        latency = "without bound"
+        if said["latency_ms"] is not None:
+            latency = f"{number(said['mean_ms'])} ms over all results, {number(said['latency_ms'])} ms the slowest way"
         verdict = "admitted" if said["admitted"] else "not admitted"
         say(f"  latency {latency}, availability {said['availability']:.4g}: {verdict}, {said['reason']}")
         say("")

@@ -8,7 +8,8 @@ from weft.plan import memory as c
 from weft.plan.chance import Words, below, share
 from weft.plan.compiled import compiled
 from weft.plan.memory import Bits
-from weft.plan.state import exchange, fits, plain, shift, trade, trial, trial_exchange
+from weft.plan.state import exchange, fits, shift, trade
+from weft.plan.trials import plain, trial, trial_exchange
 from weft.plan.ways import Floats, Ints
 
 CHAIN_MAX = 12

@@ -1,6 +1,6 @@
 """Of placements that are as good, which sends least? Operators go back to their inputs where that costs nothing.
 
-Only the slowest way through a query counts as its latency, so that a search leaves operators beside it anywhere.
+Operators that few results pass, or none, cost a search next to nothing wherever they are.
 """
 
 from __future__ import annotations
