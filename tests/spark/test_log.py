@@ -88,6 +88,17 @@ def test_segments_that_all_readers_have_passed_are_deleted(tmp_path: Path) -> No
     assert len(os.listdir(log.data)) == 0
 
 
+def test_readers_that_a_called_off_move_left_behind_hold_nothing(tmp_path: Path) -> None:
+    log = Log(tmp_path / "s").create()
+    for reader in ("q.a~channel_s", "q.ab~channel_s", "q.b~channel_s_b"):
+        log.register(reader)
+    log.passed("q.a~channel_s", 7)
+    log.forget_but(["q.a", "q.other"])
+    assert os.listdir(log.readers) == ["q.a~channel_s"]
+    assert log.needed() == 7
+    Log(tmp_path / "never written").forget_but([])
+
+
 def test_nothing_is_deleted_while_nobody_reads(tmp_path: Path) -> None:
     log = Log(tmp_path / "s").create()
     writer = LogWriter(log, 1, "f")

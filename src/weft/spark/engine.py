@@ -208,6 +208,14 @@ class SparkEngine:
         self.fragments = {fragment.id: fragment for fragment in fragments}
         self.generations.update(generations)
 
+    def take_up(self, fragments: Sequence[Fragment], generations: dict[str, int]) -> None:
+        """A cut is in force since before this process: what another was about to read is not kept for it."""
+        self.fragments = {fragment.id: fragment for fragment in fragments}
+        self.generations.update(generations)
+        self.note_homes(fragments)
+        for log in self.plans.folders.streams():
+            log.forget_but([one.id for one in fragments if log.folder.name in one.channels])
+
     def note_homes(self, fragments: Sequence[Fragment]) -> None:
         """Know at which site each stream is written."""
         self.homes.update({stream: fragment.site for fragment in fragments for stream in fragment.outputs})

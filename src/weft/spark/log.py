@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
@@ -116,6 +116,12 @@ class Log:
     def forget(self, reader: str) -> None:
         """A reader that will not come back holds nothing any longer."""
         (self.readers / reader).unlink(missing_ok=True)
+
+    def forget_but(self, fragments: Collection[str]) -> None:
+        """Forget readers that belong to none of these fragments: a process that ends amid a move leaves them behind."""
+        for path in self.readers.iterdir() if self.readers.is_dir() else ():
+            if not path.name.startswith(".") and path.name.partition("~")[0] not in fragments:
+                self.forget(path.name)
 
     def passed(self, reader: str, segment: int) -> None:
         """A reader has committed everything before `segment`."""

@@ -122,9 +122,7 @@ class Changes:
             self.number = held["number"]
             self.placement = _placement(held["placement"], placement)
             self.fragments = tuple(msgspec.convert(value, Fragment) for value in held["fragments"])
-            self.engine.generations.update(held["generations"])
-        self.engine.fragments = {fragment.id: fragment for fragment in self.fragments}
-        self.engine.note_homes(self.fragments)
+            self.engine.take_up(self.fragments, held["generations"])
 
     def starts(self) -> tuple[Start, ...]:
         """What the plan in force wants to run."""
