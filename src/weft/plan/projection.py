@@ -47,11 +47,12 @@ def project(
 
 
 def utilisation(deployment: Deployment, placement: Placement, rates: Rates) -> dict[str, float]:
-    """Load over capacity of every site, from all operators placed on it."""
+    """Load over capacity of every site, from all operators placed on it; sites of capacity 0 only send."""
     load_ms = {site.name: 0.0 for site in deployment.sites}
     for (query, operator), load in rates.load_ms.items():
         load_ms[placement.home(query, operator)] += load
-    return {site.name: load_ms[site.name] / (1000.0 * site.capacity) for site in deployment.sites}
+    room_ms = {site.name: 1000.0 * site.capacity for site in deployment.sites}
+    return {name: load / room_ms[name] if load else 0.0 for name, load in load_ms.items()}
 
 
 def latency_total_ms(deployment: Deployment, projected: Mapping[str, Projection]) -> float | None:

@@ -24,6 +24,8 @@ TRIES_AT_ONCE = 20
 WORK = 600_000
 TRIES_MIN, TRIES_MAX = 500, 20_000
 HOT, COLD = 3e-3, 3e-5
+# The share of tries in which two chains trade places.
+TRADES = 0.1
 LOOKED_AT = 3
 # Gains below this share are less than the fluid can tell: in the twin as many of them were losses.
 TOLD = 0.02
@@ -94,28 +96,25 @@ def _empty(i: Ints, f: Floats, tides: Tides, chance: Words) -> int:
 def _propose(
     i: Ints, f: Floats, b: Bits, tides: Tides, movable: Ints, can_move: Ints, ops: Ints, olds: Ints, chance: Words
 ) -> int:
-    """Moves one operator, swaps two or moves a chain; how many moved, 0 where rules forbid it."""
+    """Moves an operator or a chain of them, or two of these to where the other is; how many moved, 0 where none may."""
     home = i[c.HOME]
     ops[0] = _full(i, movable, tides, chance) if below(chance, 2) else movable[below(chance, len(movable))]
     kind = share(chance)
-    size = 1
-    if kind < SWAPS:
-        ops[1] = movable[below(chance, len(movable))]
-        size = 2
-    elif kind < SWAPS + CHAINS:
-        size = grow(i, can_move, ops, chance)
+    both = kind < SWAPS + TRADES
+    chains = SWAPS <= kind < SWAPS + TRADES + CHAINS
+    first = grow(i, can_move, ops, chance) if chains else 1
+    size, old = first, i[home + ops[0]]
+    if both:
+        ops[first] = movable[below(chance, len(movable))]
+        new = i[home + ops[first]]
+        size += grow(i, can_move, ops[first:], chance) if chains else 1
+    else:
+        new = target(i, ops[below(chance, first)], chance) if below(chance, 2) else _empty(i, f, tides, chance)
+    if new == old:
+        return 0
     for at in range(size):
         olds[at] = i[home + ops[at]]
-    if kind < SWAPS:
-        if olds[0] == olds[1]:
-            return 0
-        i[home + ops[0]], i[home + ops[1]] = olds[1], olds[0]
-    else:
-        new = target(i, ops[below(chance, size)], chance) if below(chance, 2) else _empty(i, f, tides, chance)
-        if new == olds[0]:
-            return 0
-        for at in range(size):
-            i[home + ops[at]] = new
+        i[home + ops[at]] = new if at < first else old
     for at in range(size):
         if not fits(i, b, ops[at], i[home + ops[at]]):
             for back in range(size):
@@ -130,7 +129,7 @@ def _climb(
     heat: float, tries: int, chance: Words,
 ) -> None:  # fmt: skip
     """So many tries from the placement in `i`; `totals` are the word on it and on the best, with homes in `best`."""
-    ops, olds = np.empty(CHAIN_MAX + 1, np.int64), np.empty(CHAIN_MAX + 1, np.int64)
+    ops, olds = np.empty(2 * (CHAIN_MAX + 1), np.int64), np.empty(2 * (CHAIN_MAX + 1), np.int64)
     m, home = i[c.OPS], i[c.HOME]
     for _ in range(tries):
         size = _propose(i, f, b, tides, movable, can_move, ops, olds, chance)
