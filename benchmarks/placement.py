@@ -174,8 +174,8 @@ def small(count: int) -> dict[str, Any]:
 def middle(count: int) -> dict[str, Any]:
     """200 operators on 20 sites: refine after 1 s against a plain annealer after 10 s, greedy and the programme.
 
-    Both draw by chance, and one instance spreads by some percent: against the plain annealer it is the mean of each over
-    three seeds, beside the ratio of every single pair.
+    Both draw by chance, and one instance spreads by some percent: against the plain annealer it is the mean of each
+    over three seeds, beside the ratio of every single pair.
     """
     found: dict[str, Any] = {}
     for objective, tangled in KINDS:
