@@ -7,7 +7,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from weft.cli.output import Rows, note, number, print_json, print_table
+from weft.cli.output import FIRST_TIME, Rows, note, number, patience, print_json, print_table
 
 if TYPE_CHECKING:
     from weft.model import Deployment, Placement
@@ -54,7 +54,8 @@ def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict
     row |= {"projected": {}, "mean": {}, "twin": {}}
     began = time.perf_counter()
     try:
-        placement = place(asked, seed=seed)
+        with patience(f"{policy} is still looking; {FIRST_TIME}"):
+            placement = place(asked, seed=seed)
     except NoPlacement as error:
         return {**row, "error": str(error), "wall_s": round(time.perf_counter() - began, 3)}
     row["wall_s"] = round(time.perf_counter() - began, 3)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 FAILED = 1
 WRONG_INPUT = 2
 WIDTH_PIPED = 200
+# Work that ends sooner is not talked about.
+QUIET_S = 2.0
+FIRST_TIME = "what is compiled on the first run is kept"
 
 Rows = Sequence[tuple[str, ...]]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The deployment file (YAML).", show_default=False)]
@@ -43,6 +48,18 @@ def say(text: str) -> None:
 def note(text: str) -> None:
     """A line that is not the result: progress, warnings."""
     typer.echo(text, err=True)
+
+
+@contextmanager
+def patience(text: str) -> Iterator[None]:
+    """Says what takes so long, where it does."""
+    timer = threading.Timer(QUIET_S, note, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def fail(text: str, code: int = FAILED) -> NoReturn:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.output import (
+    FIRST_TIME,
     WRONG_INPUT,
     File,
     Json,
@@ -18,6 +19,7 @@ from weft.cli.output import (
     fail,
     note,
     number,
+    patience,
     print_json,
     print_table,
     read,
@@ -59,7 +61,8 @@ def plan(
         return
     deployment = counting_hops(deployment)
     try:
-        placement = place(deployment, seed=seed)
+        with patience(f"looking for the best placement; {FIRST_TIME}"):
+            placement = place(deployment, seed=seed)
     except NoPlacement as error:
         fail(f"{file}: {error}", WRONG_INPUT)
     if plot is not None:

@@ -12,6 +12,8 @@ import typer
 
 from weft.cli.output import (
     FAILED,
+    FIRST_TIME,
+    QUIET_S,
     WRONG_INPUT,
     File,
     Json,
@@ -28,8 +30,6 @@ from weft.cli.output import (
     warnings_of,
 )
 from weft.cli.tables import KEPT
-
-QUIET_S = 2.0
 
 
 def twin(
@@ -77,7 +77,7 @@ class _Progress:
         self._began = self._said = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
-        self._first = threading.Timer(QUIET_S, note, ["preparing; what is compiled on the first run is kept"])
+        self._first = threading.Timer(QUIET_S, note, [f"preparing; {FIRST_TIME}"])
         self._first.daemon = True
         self._first.start()
 
