@@ -6,8 +6,10 @@ from random import Random
 
 import numpy as np
 import pytest
+from plan_builders import deployment, op, query, source
 from worlds import world
 
+from weft.model import Control, Place, Query, Trace
 from weft.plan.flat import Problem, problem
 from weft.plan.memory import homes_of, pack
 from weft.plan.potential import potential
@@ -127,6 +129,22 @@ def test_the_latency_of_a_search_is_the_projected_one_where_nothing_is_overloade
         assert close(fill(i, f, given.homes(placement)), expected)
         seen += 1
     assert seen > 5
+
+
+def test_what_has_left_a_site_leaves_no_noise_to_correlate_with() -> None:
+    def asks(name: str, stream: str, cost_ms: float) -> Query:
+        return query(op("o", stream, cost_ms=cost_ms), name=name)
+
+    traces = (Trace((1.0, 7.0, 3.0, 11.0), 5.0), Trace((5.0, 2.0, 9.0, 4.0), 5.0), None)
+    streams = [source(name, "x", None, arrivals=one) for name, one in zip(("s", "t", "silent"), traces, strict=True)]
+    queries = asks("a", "s", 0.1), asks("b", "t", 0.7), asks("z", "silent", 1.0)
+    whole = deployment(["x", "y"], streams, *queries, control=Control(Place(objective="potential")))
+    given = problem(whole)
+    i, f, _ = pack(given.flat)
+    total = fill(i, f, np.array([0, 1, 0]))
+    total += shift(i, f, 1, 0)
+    total += shift(i, f, 1, 1)
+    assert close(total, score(given.flat, [0, 1, 0]))
 
 
 def test_an_operator_may_be_nowhere_for_a_while() -> None:

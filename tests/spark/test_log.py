@@ -95,6 +95,11 @@ def test_readers_that_a_called_off_move_left_behind_hold_nothing(tmp_path: Path)
     log.passed("q.a~channel_s", 7)
     log.forget_but(["q.a", "q.other"])
     assert os.listdir(log.readers) == ["q.a~channel_s"]
+    log.register("q.a~channel_s_b")
+    log.register("q.ab~channel_s")
+    log.forget_others("q.a", {"q.a~channel_s", "q.a~channel_t"})
+    assert set(os.listdir(log.readers)) == {"q.a~channel_s", "q.ab~channel_s"}
+    log.forget("q.ab~channel_s")
     assert log.needed() == 7
     Log(tmp_path / "never written").forget_but([])
 

@@ -297,7 +297,7 @@ class _Builder:
         for name in order:
             operator = query.operator(name)
             before = max(done.get(other, 0.0) for other in operator.from_)
-            done[name] = before + far_ms + cost_ms(operator) / slowest / (1.0 - STEADY)
+            done[name] = before + far_ms + cost_ms(operator) / slowest * 2.0 / (1.0 - STEADY)
         return max(done.get(sink.from_, 0.0) for sink in query.sinks) + far_ms
 
     def _stand(self, site: str, kbps: float) -> int:

@@ -33,7 +33,7 @@ Bits = NDArray[np.uint8]
 OWN, OWNS, OUT_WEIGHT, IN_WEIGHT = 64, 65, 66, 67
 HEAD = 68
 # Weights in the head of `f`.
-W_LOAD, W_CORRELATION, W_NETWORK, PENALTY, EXCESS, PRICE, BROKEN = range(7)
+W_LOAD, W_CORRELATION, W_NETWORK, PENALTY, EXCESS, PRICE, BROKEN, NOISE = range(8)
 WEIGHTS = 8
 
 
@@ -65,8 +65,9 @@ def pack(flat: Flat) -> tuple[Ints, Floats, Bits]:
         OWN: flat.own, OUT_WEIGHT: flat.out_weight, IN_WEIGHT: flat.in_weight,
     }  # fmt: skip
     weights = np.zeros(WEIGHTS)
-    weights[:7] = (
+    weights[:8] = (
         flat.w_load, flat.w_correlation, flat.w_network, flat.penalty, flat.excess_ms, flat.price, flat.broken_ms,
+        1e-24 * flat.variance.sum(),
     )  # fmt: skip
     at = HEAD
     for slot, table in whole.items():

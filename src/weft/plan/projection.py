@@ -52,7 +52,10 @@ def utilisation(deployment: Deployment, placement: Placement, rates: Rates) -> d
     for (query, operator), load in rates.load_ms.items():
         load_ms[placement.home(query, operator)] += load
     room_ms = {site.name: 1000.0 * site.capacity for site in deployment.sites}
-    return {name: load / room_ms[name] if load else 0.0 for name, load in load_ms.items()}
+    full = {name for name, load in load_ms.items() if load and not room_ms[name]}
+    return {
+        name: math.inf if name in full else load / room_ms[name] if load else 0.0 for name, load in load_ms.items()
+    }
 
 
 def latency_total_ms(deployment: Deployment, projected: Mapping[str, Projection]) -> float | None:
@@ -128,7 +131,7 @@ class _Steps:
 
     def _visit_ms(self, name: str) -> float:
         site = self.deployment.site(self.homes[name])
-        if self.busy[site.name] >= 1:
+        if self.busy[site.name] >= 1 or not site.capacity:
             return math.inf
         return cost_ms(self.query.operator(name)) / site.capacity / (1.0 - self.busy[site.name])
 

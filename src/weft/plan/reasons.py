@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.plan.flat import Problem
 from weft.plan.rules import keeps
-from weft.plan.tiny import score
+from weft.plan.tiny import beyond, score
 from weft.plan.ways import Ints
 
 # Comparing with every other site takes a whole score each: for small problems only.
@@ -49,6 +49,11 @@ def _next_best(given: Problem, homes: Ints, op: int, whole: float) -> str:
     more, name = min(others)
     if given.flat.potential:
         return f"least potential; on {name} it would be {more:.3g} more"
-    if more >= given.flat.excess_ms * 1e-6:
+    tried = homes.copy()
+    tried[op] = given.rank[name]
+    (excess, broken), (excess_now, broken_now) = (beyond(given.flat, one.tolist()) for one in (tried, homes))
+    if excess > excess_now * (1.0 + 1e-9):
         return f"least latency; {name} would be overloaded"
+    if broken > broken_now * (1.0 + 1e-9):
+        return f"least latency; on {name} a promise would be broken"
     return f"least latency; on {name} it would be {more:.3g} ms more"

@@ -1,7 +1,8 @@
 """Policy `refine`: the best placement that a search finds, from what runs, what is near and what greedy gives.
 
-Annealing over moves, swaps and chains of moves, each judged by what it changes. Few placements are tried out whole.
-Where latency is asked and sites fill up whatever one does, or sources swing, the search goes on by the fluid.
+Annealing over moves, swaps, chains of moves and chains that trade places, each judged by what it changes. Few
+placements are tried out whole. Where latency is asked and sites fill up whatever one does, or sources swing, the search
+goes on by the fluid.
 With a price per move, or with `keep`, what runs already stays unless leaving pays.
 """
 

@@ -15,7 +15,7 @@ from weft.plan.compiled import compiled
 from weft.plan.flat import Problem
 from weft.plan.fluid import Flow, Tides, flow, fluid_ms, tides
 from weft.plan.memory import Bits, pack
-from weft.plan.state import fits
+from weft.plan.state import broken, fits
 from weft.plan.stop import AfterSeconds, AfterSteps, Stop
 from weft.plan.ways import Floats, Ints
 
@@ -40,12 +40,12 @@ def relieved(given: Problem, starts: list[Ints], movable: Ints, can_move: Ints, 
     worth = []
     for homes in starts:
         i[home : home + m] = homes
-        worth.append(_judged(i, f, stream, scratch))
-    first = starts[int(np.argmin(worth))]
+        worth.append((broken(i, f), _judged(i, f, stream, scratch)))
+    (most, least), first = min(worth), starts[worth.index(min(worth))]
     best = first.copy()
     if len(movable) == 0:
         return best
-    totals = np.array([min(worth)] * 2)
+    totals = np.array([least] * 2)
     i[home : home + m] = best
     _judged(i, f, stream, scratch)
     budget = stop if isinstance(stop, AfterSeconds) else AfterSteps(max(TRIES_MIN, min(TRIES_MAX, WORK // m)))
@@ -53,9 +53,9 @@ def relieved(given: Problem, starts: list[Ints], movable: Ints, can_move: Ints, 
     while not budget(tried):
         at = (budget.progress(tried) - began) / (1.0 - began)
         heat = totals[1] * HOT * (COLD / HOT) ** at
-        _climb(i, f, b, stream, scratch, movable, can_move, best, totals, heat, TRIES_AT_ONCE, chance)
+        _climb(i, f, b, stream, scratch, movable, can_move, best, totals, heat, TRIES_AT_ONCE, chance, most)
         tried += TRIES_AT_ONCE
-    return best if totals[1] < (1.0 - TOLD) * min(worth) else first
+    return best if totals[1] < (1.0 - TOLD) * least else first
 
 
 @compiled
@@ -126,7 +126,7 @@ def _propose(
 @compiled
 def _climb(
     i: Ints, f: Floats, b: Bits, flow: Flow, tides: Tides, movable: Ints, can_move: Ints, best: Ints, totals: Floats,
-    heat: float, tries: int, chance: Words,
+    heat: float, tries: int, chance: Words, most: int,
 ) -> None:  # fmt: skip
     """So many tries from the placement in `i`; `totals` are the word on it and on the best, with homes in `best`."""
     ops, olds = np.empty(2 * (CHAIN_MAX + 1), np.int64), np.empty(2 * (CHAIN_MAX + 1), np.int64)
@@ -136,7 +136,7 @@ def _climb(
         if size == 0:
             continue
         value = _judged(i, f, flow, tides)
-        if value - totals[0] <= drawn(heat, chance):
+        if value - totals[0] <= drawn(heat, chance) and broken(i, f) <= most:
             totals[0] = value
             if value < totals[1]:
                 totals[1] = value

@@ -2,7 +2,8 @@
 
 A result's latency runs from the record that let it be emitted. Operators answer the records of all their inputs, so
 each input counts by its rate, and so does each sink. With these shares the mean latency of a query's results is a sum
-over operators and streams: what each adds, times its share.
+over operators and streams: what each adds, times its share. For a join with a window this is a guess: there either side
+lets half of the results be emitted, and the younger of two records counts.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def _against(i: Ints, f: Floats, op: int, asked: float, spread: float) -> float:
             both += f[own + at] * other
             rest += other * other
     mean = asked - f[i[c.LOAD] + op]
-    if rest <= 1e-18 * mean * mean:
+    if rest <= 1e-18 * mean * mean + f[c.NOISE]:
         return 0.0
     return float(max(-1.0, min(1.0, both / np.sqrt(variance * rest))))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.plan import memory as c
 from weft.plan.compiled import compiled
+from weft.plan.flat import EXCESS_MS
 from weft.plan.memory import Bits
 from weft.plan.site_costs import correlation_of, site_value, slowness
 from weft.plan.stream_costs import pulled, reroute, streams_value
@@ -33,7 +34,10 @@ def query_ms(i: Ints, f: Floats, query: int) -> float:
             latest = max(latest, arrival)
         if node < i[c.OPS] and here >= 0:
             speed = f[i[c.SPEED] + here]
-            latest += f[i[c.COST] + node] / speed * slowness(f[i[c.SITE_ASKED] + here] / (1000.0 * speed))
+            busy = f[i[c.SITE_ASKED] + here] / (1000.0 * speed)
+            latest += f[i[c.COST] + node] / speed * slowness(busy)
+            if busy >= 1.0:
+                latest += EXCESS_MS
         f[i[c.DONE] + node] = latest
     slowest = 0.0
     for at in range(i[i[c.END_AT] + query], i[i[c.END_AT] + query + 1]):
@@ -45,10 +49,24 @@ def query_ms(i: Ints, f: Floats, query: int) -> float:
 def _again(i: Ints, f: Floats, query: int) -> float:
     """What a query's promise costs anew, nothing where it is kept: the difference."""
     slowest, promise = query_ms(i, f, query), f[i[c.PROMISE] + query]
-    new = f[c.BROKEN] * (1.0 - promise / slowest) if slowest > promise else 0.0
+    new = f[c.BROKEN] * (2.0 - promise / slowest) if slowest > promise else 0.0
     change = new - f[i[c.BREACH] + query]
     f[i[c.BREACH] + query] = new
     return float(change)
+
+
+@compiled
+def broken(i: Ints, f: Floats) -> int:
+    """How many promises break where operators are now, whatever the sums of sites were."""
+    asked, count = i[c.SITE_ASKED], 0
+    if i[c.QUERIES] == 0:
+        return count
+    f[asked : asked + i[c.SITES]] = 0.0
+    for op in range(i[c.OPS]):
+        f[asked + i[i[c.HOME] + op]] += f[i[c.ASKED] + op]
+    for query in range(i[c.QUERIES]):
+        count += query_ms(i, f, query) > f[i[c.PROMISE] + query]
+    return count
 
 
 @compiled

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from weft.model import Placement
-from weft.plan.flat import ROUNDING, STEADY, STEEPER, Flat, Problem
+from weft.plan.flat import EXCESS_MS, ROUNDING, STEADY, STEEPER, Flat, Problem
 from weft.plan.keep import kept
 from weft.plan.rules import keeps, some
 from weft.plan.ways import Ints
@@ -53,6 +53,14 @@ def score(flat: Flat, homes: Sequence[int]) -> float:
     return total + _network(flat, home) + _pairs(flat, home)
 
 
+def beyond(flat: Flat, homes: Sequence[int]) -> tuple[float, float]:
+    """Of a score by latency, what is asked beyond sites and links, and what broken promises cost."""
+    home = [*homes, *(int(site) for site in flat.home[len(homes) :])]
+    busy = _busy(flat, home)
+    visit = [flat.cost_ms[op] / flat.speed[home[op]] * _slowness(busy[home[op]]) for op in range(len(homes))]
+    return _excess(flat, home) + _network(flat, home), _broken(flat, home, visit, busy) if flat.latency else 0.0
+
+
 def _members(flat: Flat, home: Sequence[int]) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in flat.speed]
     for op in range(len(flat.load_ms)):
@@ -89,10 +97,10 @@ def _latency(flat: Flat, home: Sequence[int]) -> float:
     for node, start in enumerate(home):
         for at in range(flat.out_at[node], flat.out_at[node + 1]):
             total += flat.out_weight[at] * flat.delay_ms[start, home[flat.out_to[at]]]
-    return float(total) + _broken(flat, home, visit)
+    return float(total) + _broken(flat, home, visit, busy)
 
 
-def _broken(flat: Flat, home: Sequence[int], visit: Sequence[float]) -> float:
+def _broken(flat: Flat, home: Sequence[int], visit: Sequence[float], busy: Sequence[float]) -> float:
     """What promises cost that the slowest way through a query breaks."""
     total = 0.0
     for query, promise_ms in enumerate(flat.promise_ms):
@@ -101,8 +109,10 @@ def _broken(flat: Flat, home: Sequence[int], visit: Sequence[float]) -> float:
             inputs = flat.in_from[flat.in_at[node] : flat.in_at[node + 1]]
             arrival = max((done[one] + flat.delay_ms[home[one], home[node]] for one in inputs), default=0.0)
             done[node] = arrival + (visit[node] if node < len(visit) else 0.0)
+            if node < len(visit) and busy[home[node]] >= 1.0:
+                done[node] += EXCESS_MS
         slowest = max(done[node] for node in flat.end_node[flat.end_at[query] : flat.end_at[query + 1]])
-        total += flat.broken_ms * max(0.0, 1.0 - promise_ms / slowest) if slowest > 0.0 else 0.0
+        total += flat.broken_ms * (2.0 - promise_ms / slowest) if slowest > promise_ms else 0.0
     return float(total)
 
 

@@ -216,6 +216,15 @@ class SparkEngine:
         for log in self.plans.folders.streams():
             log.forget_but([one.id for one in fragments if log.folder.name in one.channels])
 
+    def took_up(self, run: FragmentRun) -> None:
+        """A run reads as it will: other ways in, made ready for a move that was never finished, are not kept for it."""
+        name = run.fragment.id
+        if name in self._warm or name in self._early:
+            return
+        reads = {f"{name}~{entry.name}" for entry in run.entries}
+        for stream in run.fragment.channels:
+            self.plans.folders.stream(stream).forget_others(name, reads)
+
     def note_homes(self, fragments: Sequence[Fragment]) -> None:
         """Know at which site each stream is written."""
         self.homes.update({stream: fragment.site for fragment in fragments for stream in fragment.outputs})
@@ -302,6 +311,7 @@ class _DrainingRun(FragmentRun):
     def start(self) -> None:
         """Start, and where all is to end by itself, watch for the end of the sources."""
         super().start()
+        self.engine.took_up(self)
         if self.engine.until_done and self.fragment.sources:
             threading.Thread(target=self._drain, name=f"drain-{self.fragment.id}", daemon=True).start()
 

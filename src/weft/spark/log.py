@@ -119,9 +119,19 @@ class Log:
 
     def forget_but(self, fragments: Collection[str]) -> None:
         """Forget readers that belong to none of these fragments: a process that ends amid a move leaves them behind."""
-        for path in self.readers.iterdir() if self.readers.is_dir() else ():
-            if not path.name.startswith(".") and path.name.partition("~")[0] not in fragments:
-                self.forget(path.name)
+        for reader in self._known():
+            if reader.partition("~")[0] not in fragments:
+                self.forget(reader)
+
+    def forget_others(self, fragment: str, readers: Collection[str]) -> None:
+        """Forget all readers of a fragment but these: it may have been about to read this stream in other ways."""
+        for reader in self._known():
+            if reader.partition("~")[0] == fragment and reader not in readers:
+                self.forget(reader)
+
+    def _known(self) -> list[str]:
+        found = os.listdir(self.readers) if self.readers.is_dir() else []
+        return [name for name in found if not name.startswith(".")]
 
     def passed(self, reader: str, segment: int) -> None:
         """A reader has committed everything before `segment`."""
@@ -129,7 +139,7 @@ class Log:
 
     def needed(self) -> int:
         """The first segment that some reader still needs; 0 while nobody reads."""
-        places = [int(path.read_text()) for path in self.readers.iterdir() if not path.name.startswith(".")]
+        places = [int((self.readers / reader).read_text()) for reader in self._known()]
         return min(places, default=0)
 
     def beyond(self, segment: int) -> tuple[int, int]:
