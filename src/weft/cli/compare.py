@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def compare(deployment: Deployment, seed: int, seconds: float, warnings: list[str], json: bool) -> None:
-    """Prints one row per planner, best objective first; the deployment's own policy is marked."""
+    """Prints one row per planner, those that keep all promises first, best objective first; marks the file's own."""
     from weft.plan import PLANNERS
 
     rows = [_row(deployment, policy, seed, seconds) for policy in PLANNERS]
-    rows.sort(key=lambda row: math.inf if row["objective"] is None else row["objective"])
+    rows.sort(key=lambda row: (bool(row["broken"]), math.inf if row["objective"] is None else row["objective"]))
     named = deployment.control.place
     if json:
         objective = {"name": named.objective, "policy": named.policy}
@@ -33,14 +33,15 @@ def compare(deployment: Deployment, seed: int, seconds: float, warnings: list[st
             number(row["potential"], 2),
             *(number(row["mean"].get(query.name), 1) for query in deployment.queries),
             *(number(row["twin"].get(query.name), 1) for query in deployment.queries if seconds > 0),
+            ", ".join(row["broken"]) or "-",
             number(row["wall_s"], 2),
         )
         for row in rows
     ]
     queries = [query.name for query in deployment.queries]
     seen = [f"{name}, twin" for name in queries] if seconds > 0 else []
-    head = ("policy", named.objective, "potential", *(f"{name} ms" for name in queries), *seen, "s")
-    print_table("planners side by side (mean latency in ms; * the file's own)", head, lines)
+    head = ("policy", named.objective, "potential", *(f"{name} ms" for name in queries), *seen, "breaks", "s")
+    print_table("planners side by side (mean latency in ms; whose promise breaks; * the file's own)", head, lines)
 
 
 def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict
     chosen = dataclasses.replace(deployment.control.place, policy=policy)
     asked = dataclasses.replace(deployment, control=dataclasses.replace(deployment.control, place=chosen))
     row: dict[str, Any] = {"policy": policy, "objective": None, "potential": None}
-    row |= {"projected": {}, "mean": {}, "twin": {}}
+    row |= {"projected": {}, "mean": {}, "broken": [], "twin": {}}
     began = time.perf_counter()
     try:
         with patience(f"{policy} is still looking; {FIRST_TIME}"):
@@ -63,6 +64,7 @@ def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict
     row["potential"] = potential(deployment, placement).total
     row["projected"] = {name: one.latency_ms for name, one in projected.items()}
     row["mean"] = {name: one.mean_ms for name, one in projected.items()}
+    row["broken"] = [name for name, one in projected.items() if not one.admitted]
     latency = latency_objective(deployment, placement)
     row["objective"] = row["potential"] if chosen.objective == "potential" else latency
     row["placement"] = placement.as_json()
