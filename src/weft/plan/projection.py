@@ -51,11 +51,13 @@ def utilisation(deployment: Deployment, placement: Placement, rates: Rates) -> d
     load_ms = {site.name: 0.0 for site in deployment.sites}
     for (query, operator), load in rates.load_ms.items():
         load_ms[placement.home(query, operator)] += load
-    room_ms = {site.name: 1000.0 * site.capacity for site in deployment.sites}
-    full = {name for name, load in load_ms.items() if load and not room_ms[name]}
-    return {
-        name: math.inf if name in full else load / room_ms[name] if load else 0.0 for name, load in load_ms.items()
-    }
+    return {site.name: _share(load_ms[site.name], 1000.0 * site.capacity) for site in deployment.sites}
+
+
+def _share(load_ms: float, room_ms: float) -> float:
+    if not load_ms:
+        return 0.0
+    return load_ms / room_ms if room_ms else math.inf
 
 
 def latency_total_ms(deployment: Deployment, projected: Mapping[str, Projection]) -> float | None:

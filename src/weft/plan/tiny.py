@@ -56,9 +56,7 @@ def score(flat: Flat, homes: Sequence[int]) -> float:
 def beyond(flat: Flat, homes: Sequence[int]) -> tuple[float, float]:
     """Of a score by latency, what is asked beyond sites and links, and what broken promises cost."""
     home = [*homes, *(int(site) for site in flat.home[len(homes) :])]
-    busy = _busy(flat, home)
-    visit = [flat.cost_ms[op] / flat.speed[home[op]] * _slowness(busy[home[op]]) for op in range(len(homes))]
-    return _excess(flat, home) + _network(flat, home), _broken(flat, home, visit, busy) if flat.latency else 0.0
+    return _excess(flat, home) + _network(flat, home), _broken(flat, home) if flat.latency else 0.0
 
 
 def _members(flat: Flat, home: Sequence[int]) -> list[list[int]]:
@@ -90,19 +88,24 @@ def _against_others(flat: Flat, op: int, here: list[int]) -> float:
 def _latency(flat: Flat, home: Sequence[int]) -> float:
     if not flat.latency:
         return 0.0
-    m = len(flat.load_ms)
-    busy = _busy(flat, home)
-    visit = [flat.cost_ms[op] / flat.speed[home[op]] * _slowness(busy[home[op]]) for op in range(m)]
-    total = sum(flat.weight[op] * visit[op] for op in range(m))
+    total = sum(weight * visit for weight, visit in zip(flat.weight, _visits(flat, home), strict=True))
     for node, start in enumerate(home):
         for at in range(flat.out_at[node], flat.out_at[node + 1]):
             total += flat.out_weight[at] * flat.delay_ms[start, home[flat.out_to[at]]]
-    return float(total) + _broken(flat, home, visit, busy)
+    return float(total) + _broken(flat, home)
 
 
-def _broken(flat: Flat, home: Sequence[int], visit: Sequence[float], busy: Sequence[float]) -> float:
+def _visits(flat: Flat, home: Sequence[int]) -> list[float]:
+    """How long a record stays with each operator."""
+    busy = _busy(flat, home)
+    costs = enumerate(flat.cost_ms)
+    return [float(cost) / float(flat.speed[home[op]]) * _slowness(busy[home[op]]) for op, cost in costs]
+
+
+def _broken(flat: Flat, home: Sequence[int]) -> float:
     """What promises cost that the slowest way through a query breaks."""
     total = 0.0
+    visit, busy = _visits(flat, home), _busy(flat, home)
     for query, promise_ms in enumerate(flat.promise_ms):
         done: dict[int, float] = {}
         for node in flat.query_node[flat.query_at[query] : flat.query_at[query + 1]]:

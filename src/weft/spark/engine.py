@@ -216,7 +216,7 @@ class SparkEngine:
         for log in self.plans.folders.streams():
             log.forget_but([one.id for one in fragments if log.folder.name in one.channels])
 
-    def took_up(self, run: FragmentRun) -> None:
+    def forget_other_ways_in(self, run: FragmentRun) -> None:
         """A run reads as it will: other ways in, made ready for a move that was never finished, are not kept for it."""
         name = run.fragment.id
         if name in self._warm or name in self._early:
@@ -311,7 +311,7 @@ class _DrainingRun(FragmentRun):
     def start(self) -> None:
         """Start, and where all is to end by itself, watch for the end of the sources."""
         super().start()
-        self.engine.took_up(self)
+        self.engine.forget_other_ways_in(self)
         if self.engine.until_done and self.fragment.sources:
             threading.Thread(target=self._drain, name=f"drain-{self.fragment.id}", daemon=True).start()
 
