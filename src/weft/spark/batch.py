@@ -52,10 +52,10 @@ def read_offsets(checkpoint: Path, batch: int) -> Offsets | None:
 
 def from_channel(log: Log, start: int, end: int) -> Arrival:
     """What the segments from `start` to `end` (exclusive) bring."""
-    manifests = [log.manifest(segment) for segment in range(start, end)]
+    manifests = [log.needed_manifest(segment) for segment in range(start, end)]
     births = [manifest.birth_ms for manifest in manifests if manifest.birth_ms is not None and manifest.rows]
     birth_ms = (min(low for low, _ in births), max(high for _, high in births)) if births else None
-    last: Manifest | None = manifests[-1] if manifests else (log.manifest(end - 1) if end else None)
+    last: Manifest | None = manifests[-1] if manifests else (log.needed_manifest(end - 1) if end else None)
     rows = sum(manifest.rows for manifest in manifests)
     if last is None:
         return Arrival(birth_ms, {}, False, end, rows)

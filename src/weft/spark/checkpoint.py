@@ -16,6 +16,8 @@ import uuid
 from pathlib import Path
 
 from weft.spark.batch import lines_of
+from weft.spark.disk import Disk
+from weft.spark.ledger import Entries, Ledger, ledger_of, read_ledger
 
 COMMIT_S_MAX = 10.0
 
@@ -53,13 +55,24 @@ def positions(checkpoint: Path, batch: int | None = None) -> dict[str, str]:
     return {} if batch is None else lines_of(checkpoint, batch)[1]
 
 
-def fork(old: Path, new: Path, lines: dict[str, str], logs: dict[str, Path], keep_state: bool) -> None:
-    """Make `new` a checkpoint that goes on from `old` with other inputs.
+def fork(
+    old: Path,
+    new: Path,
+    lines: dict[str, str],
+    logs: dict[str, Path],
+    keep_state: bool,
+    channels: dict[str, str],
+    run: str,
+    disk: Disk,
+) -> None:
+    """Make `new` a checkpoint that goes on from `old` with other inputs, on disk when this returns.
 
-    `lines` are the inputs with their positions; `logs` are the folders of users' files that were seen, by input.
+    `lines` are the inputs with their positions; `logs` are the folders of users' files that were seen, by input;
+    `channels` are the streams of those inputs that are channels.
     """
     if new.exists():
         shutil.rmtree(new)
+    ledger_of(new).unlink(missing_ok=True)
     batch = last_committed(old)
     if batch is None:
         return
@@ -74,6 +87,10 @@ def fork(old: Path, new: Path, lines: dict[str, str], logs: dict[str, Path], kee
     (new / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     for name, seen in logs.items():
         _link(seen, new / "sources" / name)
+    before = read_ledger(old, run)
+    known = {} if before is None else {name: told for name, told in before.files.items() if (new / name).exists()}
+    linked = {name: told for name, told in known.items() if os.path.samefile(old / name, new / name)}
+    Ledger(new, run, disk, Entries(run, files=linked)).adopt(batch, channels)
 
 
 def _link(old: Path, new: Path) -> None:

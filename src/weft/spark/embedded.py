@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import glob
-import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from pyspark import SparkContext
@@ -17,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from weft.model import Deployment
 from weft.plan.fragments import Fragment
+from weft.plan.graph import sink_name
 from weft.plan.paths import Path as Way
 from weft.plan.times import Times
 from weft.spark import sources
@@ -26,9 +24,8 @@ from weft.spark.batch import count_of, read_offsets
 from weft.spark.checkpoint import last_planned
 from weft.spark.engine import SparkEngine
 from weft.spark.folders import Folders, spark_name
-from weft.spark.outputs import Commit, sweep_ahead
+from weft.spark.outputs import Commit, sink_path, sweep_ahead
 from weft.spark.session import start_session
-from weft.spark.sinks import clear
 from weft.spark.sources import read_flows, write_flows
 from weft.spark.wiring import Plans
 
@@ -76,7 +73,7 @@ class Embedded:
         """Timed sources begin, or go on where they stopped; how long they had flowed in earlier starts."""
         flows = read_flows(self.folders.flows)
         flows["starts"].append([flows["flowed_s"], time.time() * 1000])
-        write_flows(self.folders.flows, flows)
+        write_flows(self.folders.flows, flows, self.folders.disk)
         return float(flows["flowed_s"])
 
     def beat(self) -> None:
@@ -85,7 +82,7 @@ class Embedded:
         if flows["starts"]:
             flow_s, clock_ms = flows["starts"][-1]
             flows["flowed_s"] = flow_s + max(0.0, time.time() - clock_ms / 1000)
-            write_flows(self.folders.flows, flows)
+            write_flows(self.folders.flows, flows, self.folders.disk)
 
     def settle_updates(self, fragments: tuple[Fragment, ...]) -> None:
         """Leave only the last value of every key in sinks of update mode, now that no more will come."""
@@ -94,7 +91,9 @@ class Embedded:
         for query in self.deployment.queries:
             for sink in query.sinks:
                 if sink.mode == "update" and sink.path is not None:
-                    settle(self.session, Path(sources.path_of(self.deployment, sink.path)), query, sink)
+                    name = sink_name(query, sink)
+                    path = sink_path(self.deployment, self.folders, sink, name)
+                    settle(self.session, path, self.folders.sink(name, path), query, sink)
 
     def alive(self, grace_s: float = 0.0) -> bool:
         """Whether Spark's Java process still runs, given a moment to be gone; one of somebody else is taken to."""
@@ -125,7 +124,7 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     flows["flowed_s"] = max([flows["flowed_s"], *_planned_s(deployment, folders, flows)])
     flows["factors"] = factors
     flows["launches"] = len(flows["starts"]) + 1
-    write_flows(folders.flows, flows)
+    write_flows(folders.flows, flows, folders.disk)
     return found
 
 
@@ -142,23 +141,3 @@ def _planned_s(deployment: Deployment, folders: Folders, flows: dict[str, Any]) 
                 count = count_of(offsets, name)
                 if count and name.startswith(f"source_{spark_name(source.name)}"):
                     yield float(flow.births(count - 1, count)[0])
-
-
-def clear_sinks(deployment: Deployment) -> None:
-    """Remove what earlier runs wrote to the sinks."""
-    for query in deployment.queries:
-        for sink in query.sinks:
-            if sink.path is not None:
-                clear(Path(sources.path_of(deployment, sink.path)))
-
-
-def source_files(deployment: Deployment) -> dict[str, list[list[object]]]:
-    """The files that sources hold, with size and time of change."""
-    found: dict[str, list[list[object]]] = {}
-    for source in deployment.sources:
-        if source.path is None:
-            continue
-        path = sources.path_of(deployment, source.path)
-        names = sorted(glob.glob(os.path.join(path, "*")) if os.path.isdir(path) else glob.glob(path))
-        found[source.name] = [[name, os.path.getsize(name), os.path.getmtime(name)] for name in names]
-    return found

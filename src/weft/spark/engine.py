@@ -6,23 +6,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from weft.plan.fragments import Fragment
-from weft.plan.graph import sink_name
 from weft.plan.times import Times
-from weft.spark import sources
 from weft.spark.checkpoint import last_committed
 from weft.spark.fragments import FragmentRun, updates_a_sink
 from weft.spark.gate import Gate
-from weft.spark.log import fence
 from weft.spark.meaning import merged_time
-from weft.spark.outputs import Commit
+from weft.spark.outputs import Commit, places
 from weft.spark.progress import StageTimes
 from weft.spark.recut import Ended, carry_over, goes_on, goes_on_at, who_tells
-from weft.spark.sinks import aside_of
 from weft.spark.wiring import Entry, Plans, Wiring
 
 # Every channel that a fragment reads starts a Python process, and Spark waits ten seconds for each: started all at
@@ -31,6 +26,9 @@ STARTS_AT_ONCE = 2
 START_S_MAX = 60.0
 IDLE_S_MAX = 20.0
 _starts = threading.BoundedSemaphore(STARTS_AT_ONCE)
+
+Gates = dict[str, tuple[int, dict[str, int]]]
+"""Where fragments that were started early went on, by generation: the plan in force knows it too."""
 
 
 class SparkEngine:
@@ -56,6 +54,7 @@ class SparkEngine:
         self.runs: dict[str, FragmentRun] = {}
         self.stages = StageTimes(session)
         self.generations: dict[str, int] = {}
+        self.gates: Gates = {}
         self._warm: dict[str, tuple[Fragment, Wiring, DataFrame]] = {}
         self._early: dict[str, _DrainingRun] = {}
 
@@ -66,7 +65,7 @@ class SparkEngine:
         Others are planned: they need the state, or the files seen, that the old ones leave.
         """
         generation = self.generations.get(fragment.id, 0)
-        gate = Gate(self.plans.folders.gate(fragment.id, generation))
+        gate = Gate(self.plans.folders.gate(fragment.id, generation), disk=self.plans.folders.disk)
         wiring = Wiring(self.session, self.plans, fragment, tick, gate, merged_time(fragment, self.times))
         self._warm[fragment.id] = (fragment, wiring, wiring.trunk())
         if ends and self._may_start_early(fragment, wiring):
@@ -136,6 +135,16 @@ class SparkEngine:
         for run in list(self.runs.values()):
             run.nudge_if_silent()
 
+    def look_after(self) -> None:
+        """List what Spark has added to checkpoints since."""
+        for run in list(self.runs.values()):
+            if run.writer.ledger is not None:
+                run.writer.ledger.look()
+
+    def syncs_ms(self) -> list[float]:
+        """How long batches of late have waited for the disk, each."""
+        return [spent for run in list(self.runs.values()) for spent in list(run.writer.sync_ms)]
+
     def close(self) -> None:
         """No early start is left behind."""
         for fragment in list(self._early):
@@ -164,10 +173,11 @@ class SparkEngine:
             entries = tuple(self._warm[new.id][1].entries)
             generations[new.id] = before + 1
             Gate(self.plans.folders.gate(new.id, before + 1)).forget()
+            self.gates.pop(new.id, None)
             target = self.plans.folders.checkpoint(new.id, before + 1)
             for name, segment in carry_over(self.plans.folders, new, entries, ended, target).items():
                 stream = next(entry.stream for entry in entries if entry.name == name)
-                self.plans.folders.stream(stream).passed(f"{new.id}~{name}", segment)
+                self.plans.folders.stream(stream).passed(f"{new.id}~{name}", segment, has_read=False)
         return generations
 
     def _goes_on_early(self, new: Fragment, ended: tuple[Ended, ...]) -> bool:
@@ -182,9 +192,11 @@ class SparkEngine:
             return False
         for entry in early.entries:
             if entry.is_channel:
-                self.plans.folders.stream(entry.stream).passed(f"{new.id}~{entry.name}", positions[entry.name])
+                log = self.plans.folders.stream(entry.stream)
+                log.passed(f"{new.id}~{entry.name}", positions[entry.name], has_read=False)
         if early.opened is None:
             early.open(positions)
+        self.gates[new.id] = (early.generation, positions)
         return True
 
     def _tick(self) -> int:
@@ -208,8 +220,12 @@ class SparkEngine:
         self.fragments = {fragment.id: fragment for fragment in fragments}
         self.generations.update(generations)
 
-    def take_up(self, fragments: Sequence[Fragment], generations: dict[str, int]) -> None:
+    def take_up(self, fragments: Sequence[Fragment], generations: dict[str, int], gates: Gates) -> None:
         """A cut is in force since before this process: what another was about to read is not kept for it."""
+        self.gates.update(gates)
+        for name, (generation, positions) in gates.items():
+            if generations.get(name) == generation:
+                Gate(self.plans.folders.gate(name, generation), disk=self.plans.folders.disk).open(positions)
         self.fragments = {fragment.id: fragment for fragment in fragments}
         self.generations.update(generations)
         self.note_homes(fragments)
@@ -231,17 +247,8 @@ class SparkEngine:
 
     def fence(self, fragment: str, epoch: int) -> None:
         """From now on no writer with a lower epoch commits anything for the fragment."""
-        for folder in self._written_by(self.fragments[fragment]):
-            fence(folder, epoch)
-
-    def _written_by(self, fragment: Fragment) -> list[Path]:
-        folders = [self.plans.folders.stream(stream).folder for stream in fragment.outputs]
-        if fragment.query is not None:
-            query = self.plans.deployment.query(fragment.query)
-            for sink in query.sinks:
-                if sink_name(query, sink) in fragment.sinks and sink.path is not None:
-                    folders.append(aside_of(Path(sources.path_of(self.plans.deployment, sink.path))))
-        return folders
+        for place in places(self.plans, self.fragments[fragment]):
+            place.log.fence(epoch)
 
     def prepare(self, fragment: str, epoch: int) -> FragmentRun:
         """A fragment ready to start, or one that waits behind its gate; Fenced where a later epoch has taken over."""

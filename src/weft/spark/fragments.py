@@ -19,11 +19,11 @@ from weft.spark import operators, sources
 from weft.spark.counts import records_out
 from weft.spark.gate import Gate
 from weft.spark.holds import silent_for_too_long
-from weft.spark.log import write_atomically
+from weft.spark.ledger import ledger_of
 from weft.spark.meaning import Meaning
 from weft.spark.outputs import Commit
 from weft.spark.recut import Ended
-from weft.spark.wiring import Entry, Plans, Wiring, ordering_in, tick
+from weft.spark.wiring import END, Entry, Plans, Wiring, ordering_in, tick
 from weft.spark.writing import BatchWriter
 
 _births = itertools.count()
@@ -57,7 +57,7 @@ class FragmentRun:
         self.generation = generation
         self.born = next(_births)
         self.checkpoint = plans.folders.checkpoint(fragment.id, generation)
-        self.gate = Gate(plans.folders.gate(fragment.id, generation), waits=epoch is None)
+        self.gate = Gate(plans.folders.gate(fragment.id, generation), epoch is None, plans.folders.disk)
         self.meaning = Meaning(plans, times, fragment, updates_a_sink(plans, fragment))
         self.writer = BatchWriter(
             plans, fragment, self.meaning, self.checkpoint, self.gate, self.born, told, self._explain
@@ -98,7 +98,7 @@ class FragmentRun:
         self.entries, self.has_ticks = wiring.entries, wiring.ticks
         self.writer.take_up(self.entries, self.has_ticks)
         if self.has_ticks:
-            tick(self.plans.folders.ticks(self.fragment.id), f"start-{self.epoch:06d}", end=False)
+            self._tick(f"start-{self.epoch:06d}")
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", self.fragment.site)
         self.query = (
             frame.writeStream.queryName(self.name)
@@ -112,7 +112,8 @@ class FragmentRun:
         """Leave the plan that Spark runs where `weft explain` finds it."""
         if self.query is not None:
             plan = self.query._jsq.explainInternal(False)
-            write_atomically(self.plans.folders.fragment(self.fragment.id) / "plan.txt", plan.encode())
+            path = self.plans.folders.fragment(self.fragment.id) / "plan.txt"
+            self.plans.folders.disk.replace(path, plan.encode(), sync=False)
 
     def stop(self, clean: bool = False) -> bool:
         """End the query, whether at a batch boundary; else what was under way is done again by the next epoch."""
@@ -129,6 +130,7 @@ class FragmentRun:
         self.stop_ahead()
         self.gate.forget()
         shutil.rmtree(self.checkpoint, ignore_errors=True)
+        ledger_of(self.checkpoint).unlink(missing_ok=True)
 
     def stop_ahead(self) -> None:
         """End it before its turn, and throw away what it has written aside; another goes on from its checkpoint."""
@@ -209,13 +211,16 @@ class FragmentRun:
         """All that sources hold is read: let the fragment close its windows, or end its streams."""
         if self.has_ticks:
             assert self.query is not None
-            tick(self.plans.folders.ticks(self.fragment.id), "end", end=True)
+            self._tick(END)
             self.query.processAllAvailable()
             if not self.drained():
                 # The end moves the watermark only for the batch after it, which an inner join does not ask for.
-                tick(self.plans.folders.ticks(self.fragment.id), "over", end=False)
+                self._tick("over")
             return
         self.writer.finish_sources()
+
+    def _tick(self, name: str) -> None:
+        tick(self.plans.folders.ticks(self.fragment.id), name, self.plans.folders.disk)
 
     def nudge_if_silent(self) -> None:
         """Let records go that are held back for others, where none has come for long."""
@@ -224,8 +229,9 @@ class FragmentRun:
             if silent_for_too_long(self.plans.folders.late(f"{self.fragment.query}.{name}"), self._nudged_s):
                 self._nudged_s = time.time()
                 if self.has_ticks:
-                    tick(self.plans.folders.ticks(self.fragment.id), f"idle-{time.time_ns()}", end=False)
-                write_atomically(self.plans.folders.nudge(self.fragment.id), str(time.time_ns()).encode())
+                    self._tick(f"idle-{time.time_ns()}")
+                nudge = self.plans.folders.nudge(self.fragment.id)
+                self.plans.folders.disk.replace(nudge, str(time.time_ns()).encode(), sync=False)
 
 
 PERMANENT = (

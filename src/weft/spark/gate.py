@@ -11,12 +11,11 @@ first batch is then there when it counts.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from weft.spark.log import write_atomically
+from weft.spark.disk import Disk, read_sealed
 
 GATE = "gate"
 CLOSED = "gate_closed"
@@ -30,6 +29,7 @@ class Gate:
 
     path: Path
     waits: bool = False
+    disk: Disk = field(default_factory=Disk, compare=False)
 
     def options(self, entry: str) -> dict[str, str]:
         """What a reader is told of it."""
@@ -37,13 +37,13 @@ class Gate:
 
     def open(self, positions: dict[str, int]) -> None:
         """Let readers in, each at its place."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path, json.dumps(positions).encode())
+        self.disk.make(self.path.parent)
+        self.disk.seal(self.path, positions)
 
     def positions(self) -> dict[str, int]:
         """Where readers go on at the earliest; empty where none was told."""
         try:
-            return {name: int(at) for name, at in json.loads(self.path.read_bytes()).items()}
+            return {name: int(at) for name, at in read_sealed(self.path).items()}
         except FileNotFoundError:
             return {}
 

@@ -4,21 +4,26 @@
     streams/NAME/manifests/0000000012  what segment 12 holds; its appearance is the commit
     streams/NAME/data/0000000012-3/    its records, written under epoch 3
     streams/NAME/readers/FRAGMENT      the first segment that this reader still needs
+    heads/NAME                         the last segment that was committed, kept elsewhere
 
 A segment is committed by linking its manifest under its number, which fails where one is there already, so that no
 segment is ever written twice. A batch that Spark replays after a crash finds its number in the last manifest and is
 not written again. Segments that every reader has passed are deleted; the last manifest stays.
+
+A manifest names the run it belongs to, and the size and checksum of every file. The head tells a stream that never
+was from one that is gone: a folder is made once, and never again where it was.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
+
+from weft.spark.disk import Damaged, Disk, read_note, read_sealed, seal, size_and_sum, unseal
 
 TICK = "tick"
 SEGMENT = "segment"
@@ -45,73 +50,117 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
     bytes: int = 0
     rows_total: int = 0
     files: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    sums: tuple[int, ...] = ()
     birth_ms: tuple[float, float] | None = None
     times_us: dict[str, int] = {}
     watermark_ms: int | None = None
     inputs: dict[str, int] = {}
     end: bool = False
     replaces: bool = False
+    bad: int = 0
+    aside: dict[str, tuple[int, int]] = {}
+    run: str = ""
     committed_ms: float = 0.0
 
 
-def _number(segment: int) -> str:
+def number_of(segment: int) -> str:
+    """A segment's number as files are called."""
     return f"{segment:010d}"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file so that a reader sees the old or the new content, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 class Log:
     """A stream's folder, seen by whoever reads it."""
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(
+        self, folder: str | Path, run: str = "", disk: Disk | None = None, head: Path | None = None
+    ) -> None:
         self.folder = Path(folder)
+        self.run = run
+        self.disk = disk or Disk()
+        self.head = head
         self.manifests = self.folder / "manifests"
         self.data = self.folder / "data"
         self.readers = self.folder / "readers"
 
+    def is_there(self) -> bool:
+        """True if the stream has a folder, False if it never had a segment; Damaged where it is gone."""
+        there = self.manifests.is_dir()
+        committed = self.committed()
+        if not there and committed is not None and committed >= 0:
+            raise Damaged(self.folder, f"is gone, though it held segments up to {committed}")
+        return there
+
     def create(self) -> Log:
-        """Make the folders; harmless where they exist."""
+        """Make the folders of a stream that never was; harmless where they exist, Damaged where they are gone."""
+        self.is_there()
         for folder in (self.manifests, self.data, self.readers):
-            folder.mkdir(parents=True, exist_ok=True)
+            self.disk.make(folder)
+        if self.head is not None and not self.head.exists():
+            self.note_head(self.next_segment() - 1)
         return self
+
+    def committed(self) -> int | None:
+        """The last segment that its writer knows to be committed, -1 before the first; None where nothing is known."""
+        return None if self.head is None else read_note(self.head)
+
+    def note_head(self, segment: int) -> None:
+        """Keep elsewhere how far the stream has come."""
+        if self.head is not None:
+            self.head.parent.mkdir(parents=True, exist_ok=True)
+            self.disk.seal(self.head, segment, sync=False)
+
+    def numbers(self) -> list[int]:
+        """The segments whose manifests are here, in no order."""
+        try:
+            return [int(name) for name in os.listdir(self.manifests) if name.isdigit()]
+        except FileNotFoundError:
+            raise Damaged(self.manifests, "is gone") from None
 
     def next_segment(self) -> int:
         """The number that the next segment will get: one past the last."""
-        numbers = [int(name) for name in os.listdir(self.manifests) if name.isdigit()]
-        return max(numbers, default=-1) + 1
+        return max(self.numbers(), default=-1) + 1
 
     def first_segment(self) -> int:
         """The oldest segment whose manifest is still here; 0 where there is none."""
-        return min((int(name) for name in os.listdir(self.manifests) if name.isdigit()), default=0)
+        return min(self.numbers(), default=0)
 
     def manifest(self, segment: int) -> Manifest:
-        """What a segment holds."""
-        return msgspec.json.decode((self.manifests / _number(segment)).read_bytes(), type=Manifest)
+        """What a segment holds; FileNotFoundError where its manifest is not here (any more)."""
+        path = self.manifests / number_of(segment)
+        try:
+            found = msgspec.json.decode(unseal(path.read_bytes(), path), type=Manifest)
+        except msgspec.MsgspecError as error:
+            raise Damaged(path, f"is no manifest of this version: {error}") from error
+        if self.run and found.run != self.run:
+            raise Damaged(path, f"belongs to another run ({found.run or 'unknown'}), not to {self.run}")
+        return found
+
+    def needed_manifest(self, segment: int) -> Manifest:
+        """What a segment holds that somebody still needs; Damaged where its manifest is gone."""
+        try:
+            return self.manifest(segment)
+        except FileNotFoundError:
+            raise Damaged(self.manifests / number_of(segment), "is gone, though its records are still needed") from None
 
     def last(self) -> Manifest | None:
-        """The newest manifest, None while the stream is empty."""
+        """The newest manifest, None while the stream is empty; Damaged where later ones were committed."""
         following = self.next_segment()
+        committed = self.committed()
+        if committed is not None and committed >= following:
+            raise Damaged(self.manifests / number_of(committed), "is gone, though it was committed")
         return self.manifest(following - 1) if following else None
 
-    def files(self, manifest: Manifest) -> list[str]:
-        """The paths of a segment's records."""
-        folder = self.data / f"{_number(manifest.segment)}-{manifest.epoch}"
-        return [str(folder / name) for name in manifest.files]
+    def files(self, manifest: Manifest) -> list[tuple[str, int, int]]:
+        """The paths of a segment's records, each with its size and checksum."""
+        folder = self.data / f"{number_of(manifest.segment)}-{manifest.epoch}"
+        paths = (str(folder / name) for name in manifest.files)
+        return list(zip(paths, manifest.sizes, manifest.sums, strict=True))
 
     def register(self, reader: str) -> None:
         """Let a reader be known before anything may be deleted; one already known keeps its place."""
-        path = self.readers / reader
-        if not path.exists():
-            write_atomically(path, str(self.first_segment()).encode())
+        if read_note(self.readers / reader) is None:
+            self.passed(reader, self.first_segment(), has_read=False)
 
     def forget(self, reader: str) -> None:
         """A reader that will not come back holds nothing any longer."""
@@ -119,28 +168,36 @@ class Log:
 
     def forget_but(self, fragments: Collection[str]) -> None:
         """Forget readers that belong to none of these fragments: a process that ends amid a move leaves them behind."""
-        for reader in self._known():
+        for reader in self.known():
             if reader.partition("~")[0] not in fragments:
                 self.forget(reader)
 
     def forget_others(self, fragment: str, readers: Collection[str]) -> None:
         """Forget all readers of a fragment but these: it may have been about to read this stream in other ways."""
-        for reader in self._known():
+        for reader in self.known():
             if reader.partition("~")[0] == fragment and reader not in readers:
                 self.forget(reader)
 
-    def _known(self) -> list[str]:
+    def known(self) -> list[str]:
+        """The readers that hold something."""
         found = os.listdir(self.readers) if self.readers.is_dir() else []
         return [name for name in found if not name.startswith(".")]
 
-    def passed(self, reader: str, segment: int) -> None:
-        """A reader has committed everything before `segment`."""
-        write_atomically(self.readers / reader, str(segment).encode())
+    def passed(self, reader: str, segment: int, has_read: bool = True) -> None:
+        """A reader needs nothing before `segment` any more: it has read it or, where it has not, never will."""
+        self.disk.seal(self.readers / reader, (segment, has_read), sync=False)
+
+    def place(self, reader: str) -> int:
+        """The first segment that a reader still needs; 0 where that cannot be told."""
+        return int((read_note(self.readers / reader) or (0, False))[0])
+
+    def has_read(self, reader: str) -> bool:
+        """True if a reader has committed a batch with records of the stream."""
+        return bool((read_note(self.readers / reader) or (0, False))[1])
 
     def needed(self) -> int:
         """The first segment that some reader still needs; 0 while nobody reads."""
-        places = [int((self.readers / reader).read_text()) for reader in self._known()]
-        return min(places, default=0)
+        return min((self.place(reader) for reader in self.known()), default=0)
 
     def beyond(self, segment: int) -> tuple[int, int]:
         """Segments and records that lie from a segment on."""
@@ -153,20 +210,18 @@ class Log:
         except FileNotFoundError:  # retention or a restart was quicker; the next look will tell
             return 0, 0
 
+    def epoch(self) -> int:
+        """The epoch that may write to the stream; 0 before the first."""
+        try:
+            return int(read_sealed(self.folder / "epoch"))
+        except FileNotFoundError:
+            return 0
 
-def epoch_of(folder: Path) -> int:
-    """The epoch that may write to a stream; 0 before the first."""
-    try:
-        return int((folder / "epoch").read_text())
-    except FileNotFoundError:
-        return 0
-
-
-def fence(folder: Path, epoch: int) -> None:
-    """From now on no writer with a lower epoch commits to a stream; a fence only rises."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if epoch > epoch_of(folder):
-        write_atomically(folder / "epoch", str(epoch).encode())
+    def fence(self, epoch: int) -> None:
+        """From now on no writer with a lower epoch commits to the stream; a fence only rises."""
+        self.create()
+        if epoch > self.epoch():
+            self.disk.seal(self.folder / "epoch", epoch)
 
 
 class LogWriter:
@@ -181,24 +236,28 @@ class LogWriter:
         self._sweep()
 
     def _claim(self) -> None:
-        current = self._epoch_on_disk()
+        current = self.log.epoch()
         if current > self.epoch:
             raise Fenced(self.log.folder.name, self.epoch, current)
-        write_atomically(self.log.folder / "epoch", str(self.epoch).encode())
-
-    def _epoch_on_disk(self) -> int:
-        return epoch_of(self.log.folder)
+        self.log.disk.seal(self.log.folder / "epoch", self.epoch)
 
     def _sweep(self) -> None:
         """Records of segments that were never committed go; they will be written again."""
-        kept = {f"{int(name):010d}" for name in os.listdir(self.log.manifests) if name.isdigit()}
+        kept = set(self.log.numbers())
         for folder in self.log.data.iterdir():
             number, _, epoch = folder.name.partition("-")
-            if number not in kept or int(epoch) != self.log.manifest(int(number)).epoch:
-                shutil.rmtree(folder, ignore_errors=True)
+            if not number.isdigit() or not epoch.isdigit():
+                continue
+            if int(number) not in kept or int(epoch) != self.log.manifest(int(number)).epoch:
+                self.log.disk.remove_tree(folder)
+            else:
+                self.found(folder, int(number))
+
+    def found(self, folder: Path, segment: int) -> None:
+        """A committed segment's folder was there at the start."""
 
     def written(self, batch: int) -> bool:
-        """Whether this writer's batch lies in the stream already."""
+        """True if this writer's batch lies in the stream already."""
         return self.last is not None and self.last.writer == self.writer and self.last.batch >= batch
 
     @property
@@ -208,35 +267,55 @@ class LogWriter:
 
     def folder(self) -> Path:
         """Where the records of the segment to come are written."""
-        return self.log.data / f"{_number(self.segment)}-{self.epoch}"
+        return self.log.data / f"{number_of(self.segment)}-{self.epoch}"
 
     def commit(self, manifest: Manifest) -> Manifest:
         """Link the manifest under its number: from here on the segment is there, once and for all."""
-        current = self._epoch_on_disk()
-        if current != self.epoch:
-            raise Fenced(self.log.folder.name, self.epoch, current)
-        temporary = self.log.manifests / f".{_number(manifest.segment)}-{self.epoch}"
         try:
-            temporary.write_bytes(msgspec.json.encode(manifest))
-            os.link(temporary, self.log.manifests / _number(manifest.segment))
-        except FileExistsError as error:
-            raise Fenced(f"{self.log.folder.name}, segment {manifest.segment}", self.epoch, current) from error
-        finally:
-            temporary.unlink(missing_ok=True)
+            manifest = self._commit(manifest)
+        except FileNotFoundError as error:
+            gone = self.log.folder if not self.log.manifests.is_dir() else (error.filename or self.log.folder)
+            raise Damaged(gone, "is gone in the middle of the run") from error
         self.last = manifest
+        self.log.note_head(manifest.segment)
         if manifest.segment % RETAIN_EVERY == 0:
             self.retain()
+        return manifest
+
+    def _commit(self, manifest: Manifest) -> Manifest:
+        log, disk, folder = self.log, self.log.disk, self.folder()
+        if not log.manifests.is_dir():
+            raise FileNotFoundError(2, "no such folder", str(log.manifests))
+        current = log.epoch()
+        if current != self.epoch:
+            raise Fenced(log.folder.name, self.epoch, current)
+        files = [folder / name for name in manifest.files]
+        told = [size_and_sum(file) for file in files]
+        manifest = msgspec.structs.replace(
+            manifest, run=log.run, sizes=tuple(size for size, _ in told), sums=tuple(crc for _, crc in told)
+        )
+        temporary = log.manifests / f".{number_of(manifest.segment)}-{self.epoch}"
+        try:
+            disk.write(temporary, seal(msgspec.json.encode(manifest)))
+            disk.sync([*files, temporary], [folder, log.data] if files else ())
+            disk.link(temporary, log.manifests / number_of(manifest.segment))
+            disk.sync((), [log.manifests])
+        except FileExistsError as error:
+            raise Fenced(f"{log.folder.name}, segment {manifest.segment}", self.epoch, current) from error
+        finally:
+            disk.remove(temporary)
         return manifest
 
     def retain(self) -> None:
         """Delete what every reader has passed, but for the last manifest before it, which carries the times."""
         needed = self.log.needed()
-        for number in _numbers_below(self.log.manifests, needed - 1):
-            (self.log.manifests / number).unlink(missing_ok=True)
+        for segment in _below(self.log.numbers(), needed - 1):
+            (self.log.manifests / number_of(segment)).unlink(missing_ok=True)
         for name in os.listdir(self.log.data):
-            if int(name.partition("-")[0]) < needed:
+            number = name.partition("-")[0]
+            if number.isdigit() and int(number) < needed:
                 shutil.rmtree(self.log.data / name, ignore_errors=True)
 
 
-def _numbers_below(folder: Path, bound: int) -> Iterable[str]:
-    return [name for name in os.listdir(folder) if name.isdigit() and int(name) < bound]
+def _below(numbers: Iterable[int], bound: int) -> list[int]:
+    return [number for number in numbers if number < bound]

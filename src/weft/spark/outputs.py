@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from weft.model import Sink
+from weft.model import Deployment, Sink
 from weft.plan.fragments import Fragment
 from weft.plan.graph import sink_name
 from weft.spark import sources
+from weft.spark.disk import size_and_sum
+from weft.spark.folders import Folders
 from weft.spark.footers import Written, look_at
-from weft.spark.log import LogWriter, Manifest
-from weft.spark.sinks import SinkWriter, aside_of
-from weft.spark.updates import write_changes
+from weft.spark.log import Log, LogWriter, Manifest
+from weft.spark.ownership import Claim
+from weft.spark.sinks import SinkWriter
+from weft.spark.updates import changes_of, write_changes
 from weft.spark.wiring import Plans
 
 AHEAD = "ahead"
@@ -50,8 +52,14 @@ class Place:
 
     operator: str | None
     stream: str
-    folder: Path
+    log: Log
     sink: Sink | None = None
+    path: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its log."""
+        return self.log.folder
 
     def ahead(self, run: int) -> Path:
         """Where the first batch of a run lies until its turn comes, on the same disk."""
@@ -59,8 +67,7 @@ class Place:
 
     def write(self, records: DataFrame, folder: Path, measured: list[str]) -> Written:
         """Write a batch aside and see what is in it."""
-        if folder.exists():
-            shutil.rmtree(folder)
+        self.log.disk.remove_tree(folder)
         if self.sink is None:
             return look_at(records, folder, "parquet", {}, measured)
         return look_at(records, folder, self.sink.format, self.sink.options, measured)
@@ -91,22 +98,23 @@ class Output:
     def write(self, records: DataFrame, measured: list[str]) -> Written:
         """Write a batch to where the next segment lies."""
         if self.sink is not None and self.sink.mode == "update" and isinstance(self.writer, SinkWriter):
-            records = write_changes(records, self.writer.path, self.writer.segment)
+            records = write_changes(records, self.writer.log, self.writer.segment)
         return self.place.write(records, self.writer.folder(), measured)
 
     def take(self, written: Written) -> Written:
         """Let a batch that was written ahead lie where the next segment lies."""
         assert written.folder is not None
-        folder = self.writer.folder()
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        os.rename(written.folder, folder)
+        folder, disk = self.writer.folder(), self.writer.log.disk
+        disk.remove_tree(folder)
+        disk.rename(written.folder, folder)
         return replace(written, folder=folder)
 
     def commit(self, batch: int, written: Written, told: Told) -> Manifest:
         """Commit what was written as the next segment."""
         last = self.writer.last
+        changes = {}
+        if self.sink is not None and self.sink.mode == "update" and written.rows:
+            changes = self._changes()
         return self.writer.commit(
             Manifest(
                 segment=self.writer.segment,
@@ -122,9 +130,17 @@ class Output:
                 watermark_ms=told.watermark_ms,
                 inputs=told.inputs,
                 end=told.end,
+                aside=changes,
                 committed_ms=time.time() * 1000,
             )
         )
+
+    def _changes(self) -> dict[str, tuple[int, int]]:
+        """What a sink in update mode keeps of a batch for its end, on disk before the batch counts."""
+        folder = changes_of(self.writer.log, self.writer.segment)
+        files = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+        self.writer.log.disk.sync(files, [folder, folder.parent, folder.parent.parent])
+        return {path.name: size_and_sum(path) for path in files}
 
 
 def places(plans: Plans, fragment: Fragment) -> list[Place]:
@@ -132,39 +148,50 @@ def places(plans: Plans, fragment: Fragment) -> list[Place]:
     found = []
     for stream in fragment.outputs:
         operator = stream.rpartition(".")[2] if fragment.trunk else None
-        found.append(Place(operator, stream, plans.folders.stream(stream).folder))
+        found.append(Place(operator, stream, plans.folders.stream(stream)))
     if fragment.query is not None:
         query = plans.deployment.query(fragment.query)
         for sink in query.sinks:
             name = sink_name(query, sink)
             if name in fragment.sinks:
                 operator = sink.from_ if fragment.trunk else None
-                found.append(Place(operator, name, aside_of(_path(plans, sink, name)), sink))
+                path = sink_path(plans.deployment, plans.folders, sink, name)
+                found.append(Place(operator, name, plans.folders.sink(name, path), sink, path))
     return found
 
 
 def sweep_ahead(plans: Plans) -> None:
     """What a process that is gone had written ahead is nobody's any more."""
-    folders = [log.folder for log in plans.folders.streams()]
-    for query in plans.deployment.queries:
-        folders += [aside_of(_path(plans, sink, sink_name(query, sink))) for sink in query.sinks]
-    for folder in folders:
-        shutil.rmtree(folder / AHEAD, ignore_errors=True)
+    logs = plans.folders.streams()
+    logs += [claim.log for claim in claims_of(plans.deployment, plans.folders)]
+    for log in logs:
+        log.disk.remove_tree(log.folder / AHEAD)
 
 
 def open_outputs(plans: Plans, fragment: Fragment, epoch: int, writer: str) -> list[Output]:
     """All places of a fragment, claimed for an epoch; Fenced where a later one has taken over."""
     outputs = []
     for place in places(plans, fragment):
-        if place.sink is None:
-            outputs.append(Output(place, LogWriter(plans.folders.stream(place.stream), epoch, writer)))
+        if place.sink is None or place.path is None:
+            outputs.append(Output(place, LogWriter(place.log, epoch, writer)))
         else:
-            path = _path(plans, place.sink, place.stream)
-            outputs.append(Output(place, SinkWriter(path, place.sink, epoch, writer)))
+            outputs.append(Output(place, SinkWriter(place.path, place.sink, place.log, epoch, writer)))
     return outputs
 
 
-def _path(plans: Plans, sink: Sink, name: str) -> Path:
+def claims_of(deployment: Deployment, folders: Folders) -> list[Claim]:
+    """Every sink of a deployment, with its folder and its log."""
+    found = []
+    for query in deployment.queries:
+        for sink in query.sinks:
+            name = sink_name(query, sink)
+            path = sink_path(deployment, folders, sink, name)
+            found.append(Claim(name, sink.format, path, folders.sink(name, path)))
+    return found
+
+
+def sink_path(deployment: Deployment, folders: Folders, sink: Sink, name: str) -> Path:
+    """The folder of a sink's results; of one on the console, where it would be."""
     if sink.path is None:
-        return plans.folders.state / "console" / name
-    return Path(sources.path_of(plans.deployment, sink.path))
+        return folders.console(name)
+    return Path(os.path.normpath(sources.path_of(deployment, sink.path)))

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from weft.model import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
 from weft.spark.arrivals import Flow
+from weft.spark.disk import checked, read_sealed
 from weft.spark.gate import Gatekeeper
 from weft.spark.log import Log
 
@@ -29,10 +30,14 @@ RECORDS_MAX = 200_000
 KINDS = {"constant": Constant, "poisson": Poisson, "onoff": OnOff, "sine": Sine, "walk": Walk, "trace": Trace}
 
 
+Recorded = tuple[str, int, int, int]
+"""A recorded file: path, size, checksum, and the number of its first record."""
+
+
 class Span(InputPartition):
     """Records `start` to `end`, with their births where they are timed, and the files that hold them."""
 
-    def __init__(self, start: int, end: int, births_us: NDArray[np.int64] | None, files: list[tuple[str, int]]) -> None:
+    def __init__(self, start: int, end: int, births_us: NDArray[np.int64] | None, files: list[Recorded]) -> None:
         super().__init__(None)
         self.start = start
         self.end = end
@@ -87,6 +92,7 @@ class RateReader(DataSourceStreamReader):
         self.columns = schema
         self.source = options["source"]
         self.recording = options.get("recording")
+        self.run = options.get("run", "")
         self.arrivals = options.get("arrivals")
         self.seed = int(options.get("seed", "0"))
         self.flows = options.get("flows", "")
@@ -103,8 +109,7 @@ class RateReader(DataSourceStreamReader):
     def _timing(self, starts_min: int) -> tuple[Flow, Clock] | None:
         """The arrivals and their clock; None until sources have begun to flow so many times."""
         if self._flow is None or self._clock is None or self._starts < starts_min:
-            with open(self.flows, encoding="utf-8") as file:
-                flows = json.load(file)
+            flows = read_sealed(self.flows)
             self._starts = len(flows["starts"])
             if self._starts < starts_min:
                 return None
@@ -133,7 +138,7 @@ class RateReader(DataSourceStreamReader):
     def _recorded(self) -> int:
         if self._total is None:
             assert self.recording is not None
-            last = Log(self.recording).last()
+            last = Log(self.recording, self.run).last()
             self._total = last.rows_total if last else 0
         return self._total
 
@@ -152,17 +157,17 @@ class RateReader(DataSourceStreamReader):
             births_us = clock.clock_us(flow.births(first, last))
         return [Span(first, last, births_us, self._files(first, last))]
 
-    def _files(self, first: int, last: int) -> list[tuple[str, int]]:
-        """The recorded files that hold a span, each with the number of its first record."""
+    def _files(self, first: int, last: int) -> list[Recorded]:
+        """The recorded files that hold a span, with size, checksum and the number of its first record each."""
         if self.recording is None:
             return []
-        log = Log(self.recording)
+        log = Log(self.recording, self.run)
         found = []
         for segment in range(log.next_segment()):
-            manifest = log.manifest(segment)
+            manifest = log.needed_manifest(segment)
             begins = manifest.rows_total - manifest.rows
             if begins < last and manifest.rows_total > first:
-                found.append((log.files(manifest)[0], begins))
+                found.append((*log.files(manifest)[0], begins))
         return found
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -173,10 +178,10 @@ class RateReader(DataSourceStreamReader):
 
         schema = to_arrow_schema(self.columns, timezone="UTC")
         if self.recording is not None:
-            for path, begins in partition.files:
+            for path, size, crc, begins in partition.files:
                 offset = max(0, partition.start - begins)
                 length = partition.end - begins - offset
-                table = pq.ParquetFile(path).read().slice(offset, length)
+                table = pq.ParquetFile(pa.BufferReader(checked(path, size, crc))).read().slice(offset, length)
                 yield from table.select(schema.names).cast(schema).to_batches(max_chunksize=16_384)
             return
         assert partition.births_us is not None

@@ -17,6 +17,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from weft.spark.disk import Disk, checked
 from weft.spark.gate import Gatekeeper
 from weft.spark.log import SEGMENT, TICK, Log, Manifest
 
@@ -29,9 +30,9 @@ SEGMENTS_MAX = 512  # a batch's limit, so that a long backlog is worked off in p
 
 
 class Files(InputPartition):
-    """Segment files that one task reads, and the event time that they bring."""
+    """Segment files that one task reads, with sizes and checksums, and the event time that they bring."""
 
-    def __init__(self, files: list[str], time_us: int | None, ghost: bool) -> None:
+    def __init__(self, files: list[tuple[str, int, int]], time_us: int | None, ghost: bool) -> None:
         super().__init__(None)
         self.files = files
         self.time_us = time_us
@@ -39,7 +40,7 @@ class Files(InputPartition):
 
 
 class LogSource(DataSource):
-    """Spark's way in: `format("weft_log")` with the options path, reader, tick, time, delay_ms, kbps and tasks."""
+    """Spark's way in: `format("weft_log")` with the options path, run, reader, tick, time, delay_ms, kbps and tasks."""
 
     @classmethod
     def name(cls) -> str:
@@ -54,7 +55,8 @@ class LogReader(DataSourceStreamReader):
 
     def __init__(self, schema: StructType, options: dict[str, str]) -> None:
         self.columns = schema
-        self.log = Log(options["path"])
+        # Who is told of a place that was lost only keeps more than it needs to.
+        self.log = Log(options["path"], options.get("run", ""), Disk(fsync=False))
         self.reader = options["reader"]
         self.tick = int(options.get(TICK, "0"))
         self.time = options.get("time")
@@ -65,6 +67,7 @@ class LogReader(DataSourceStreamReader):
         self.gate = Gatekeeper(options)
         self.nudges = options.get(NUDGE)
         self._last: Manifest | None = None
+        self._committed: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         return {SEGMENT: self.first, TICK: 0}
@@ -93,13 +96,13 @@ class LogReader(DataSourceStreamReader):
         try:
             with open(self.nudges, encoding="ascii") as file:
                 return max(before, int(file.read() or 0))
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # none yet, or garbled: the next one will do
             return before
 
     def _ended(self, reach: int) -> bool:
         """Whether the stream's end lies just before a segment number."""
         if reach and (self._last is None or self._last.segment != reach - 1):
-            self._last = self.log.manifest(reach - 1)
+            self._last = self.log.needed_manifest(reach - 1)
         return self._last is not None and self._last.end
 
     def _arrived(self, start: int, reach: int) -> int:
@@ -107,7 +110,7 @@ class LogReader(DataSourceStreamReader):
         now_ms = time.time() * 1000
         free_ms = 0.0
         for segment in range(start, reach):
-            manifest = self.log.manifest(segment)
+            manifest = self.log.needed_manifest(segment)
             passing_ms = 8 * manifest.bytes / self.kbps if self.kbps else 0.0
             free_ms = max(free_ms, manifest.committed_ms) + passing_ms
             if free_ms + self.delay_ms > now_ms:
@@ -118,7 +121,7 @@ class LogReader(DataSourceStreamReader):
         if self.gate.closed():
             return [Files([], None, False)]
         begin = max(start[SEGMENT], self.gate.first())
-        manifests = [self.log.manifest(segment) for segment in range(begin, end[SEGMENT])]
+        manifests = [self.log.needed_manifest(segment) for segment in range(begin, end[SEGMENT])]
         ticked = end[TICK] > start[TICK] or (END in end and END not in start) or end.get(NUDGE) != start.get(NUDGE)
         if not manifests and not ticked:
             return []
@@ -137,7 +140,7 @@ class LogReader(DataSourceStreamReader):
     def _time_us(self, end: int) -> int | None:
         if self.time is None or end == 0:
             return None
-        return self.log.manifest(end - 1).times_us.get(self.time)
+        return self.log.needed_manifest(end - 1).times_us.get(self.time)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, Files)
@@ -147,8 +150,9 @@ class LogReader(DataSourceStreamReader):
 
         schema = to_arrow_schema(self.columns, timezone="UTC")
         names = [name for name in schema.names if name not in (TIME, GHOST)]
-        for path in partition.files:
-            table = pq.ParquetFile(path).read(columns=_roots(names))
+        for path, size, crc in partition.files:
+            content = pa.BufferReader(checked(path, size, crc))
+            table = pq.ParquetFile(content).read(columns=names)
             arrays = [table.column(name).cast(schema.field(name).type) for name in names]
             if self.time is not None:
                 count = table.num_rows
@@ -162,8 +166,7 @@ class LogReader(DataSourceStreamReader):
             yield pa.RecordBatch.from_arrays(nulls, schema=schema)
 
     def commit(self, end: dict[str, Any]) -> None:
-        self.log.passed(self.reader, end[SEGMENT])
-
-
-def _roots(names: list[str]) -> list[str]:
-    return names
+        # One batch behind: the last one may have to be done again, after a power cut, say.
+        if self._committed is not None:
+            self.log.passed(self.reader, self._committed)
+        self._committed = end[SEGMENT]

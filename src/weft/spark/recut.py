@@ -41,7 +41,9 @@ def carry_over(
     lines, logs = _where(folders, new, entries, ended)
     base = _base(new, entries, ended)
     if base is not None:
-        fork(base.checkpoint, target, lines, logs, keep_state=new.stateful is not None)
+        channels = {entry.name: entry.stream for entry in entries if entry.is_channel}
+        keep_state = new.stateful is not None
+        fork(base.checkpoint, target, lines, logs, keep_state, channels, folders.run, folders.disk)
     return {entry.name: int(json.loads(lines[entry.name])[SEGMENT]) for entry in entries if entry.is_channel}
 
 

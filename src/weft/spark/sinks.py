@@ -1,107 +1,99 @@
 """Where do results end up? A folder that any reader of plain files finds whole, after any crash.
 
     out/NAME/part-0000000012-0.csv      what readers see: every record once
-    out/.NAME.weft/pending/0000000012   written whole, on its way; its appearance is the commit
-    out/.NAME.weft/last                 the newest manifest
+    out/.NAME.weft/owner.json           the run whose results these are
+    out/.NAME.weft/manifests/0000000012 what batch 12 holds; its appearance is the commit
+    out/.NAME.weft/data/0000000012-3/   its files, until they lie where readers look
 
-A batch is written aside, renamed to `pending` with its manifest inside, and only then moved file by file to where
-readers look. What a crash leaves in `pending` is moved before anything else is written; what it leaves aside is
-written again.
+A sink is a log like any other: a batch is written aside and committed by its manifest. Only then each file gets its
+name where readers look, and loses the one it had. What a crash leaves on the way is delivered before anything else is
+written; what was not committed is written again. A name that is taken is never written over.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from weft.model import Sink
-from weft.spark.log import Fenced, Log, LogWriter, Manifest, write_atomically
-
-MANIFEST = "_manifest"
+from weft.spark.disk import Damaged
+from weft.spark.log import Log, LogWriter, Manifest, number_of
 
 
 class SinkWriter(LogWriter):
-    """Commits batches to a sink folder under an epoch."""
+    """Commits batches to a sink's log under an epoch, and delivers them to its folder."""
 
-    def __init__(self, path: Path, sink: Sink, epoch: int, writer: str) -> None:
+    def __init__(self, path: Path, sink: Sink, log: Log, epoch: int, writer: str) -> None:
         self.path = path
         self.sink = sink
-        self.epoch = epoch
-        self.writer = writer
-        self.log = Log(aside_of(path))
-        self.log.folder.mkdir(parents=True, exist_ok=True)
-        path.mkdir(parents=True, exist_ok=True)
-        self.pending = self.log.folder / "pending"
-        self.pending.mkdir(exist_ok=True)
-        self._claim()
-        self.last = self._last()
-        for left in sorted(self.pending.iterdir()):
-            self._deliver(left)
-        shutil.rmtree(self.log.folder / "aside", ignore_errors=True)
+        if sink.path is not None:
+            log.disk.make(path)
+        super().__init__(log, epoch, writer)
 
-    def _last(self) -> Manifest | None:
-        try:
-            return msgspec.json.decode((self.log.folder / "last").read_bytes(), type=Manifest)
-        except FileNotFoundError:
-            return None
-
-    def folder(self) -> Path:
-        """Where the files of the batch to come are written, out of sight."""
-        return self.log.folder / "aside" / f"{self.segment:010d}-{self.epoch}"
+    def found(self, folder: Path, segment: int) -> None:
+        """A batch that was committed is still on its way."""
+        self._deliver(self.log.manifest(segment), folder)
 
     def commit(self, manifest: Manifest) -> Manifest:
-        """Rename the whole batch to `pending`, then move its files to where readers look."""
-        current = self._epoch_on_disk()
-        if current != self.epoch:
-            raise Fenced(self.path.name, self.epoch, current)
-        if manifest.rows or manifest.files:
-            aside = self.folder()
-            (aside / MANIFEST).write_bytes(msgspec.json.encode(manifest))
-            waiting = self.pending / f"{manifest.segment:010d}"
-            os.rename(aside, waiting)
-            self._deliver(waiting)
-        else:
-            self._finish(manifest)
+        """Commit the batch, then give its files their names where readers look."""
+        folder = self.folder()
+        manifest = super().commit(manifest)
+        self._deliver(manifest, folder)
         return manifest
 
-    def _deliver(self, waiting: Path) -> None:
-        manifest = msgspec.json.decode((waiting / MANIFEST).read_bytes(), type=Manifest)
-        for index, name in enumerate(manifest.files):
-            start = waiting / name
-            if start.exists():
-                os.replace(start, self.path / f"part-{manifest.segment:010d}-{index}.{_ending(name, self.sink.format)}")
+    def _deliver(self, manifest: Manifest, folder: Path) -> None:
+        disk = self.log.disk
+        for name, result in zip(manifest.files, results_of(manifest, self.sink.format), strict=True):
+            self._link(folder / name, self.path / result)
+        if manifest.files:
+            disk.sync((), [self.path])
         if manifest.replaces:
-            for old in self.path.glob("part-*"):
-                if int(old.name.split("-")[1]) < manifest.segment:
-                    old.unlink()
-        self._finish(manifest)
-        shutil.rmtree(waiting)
+            for earlier in range(manifest.segment):
+                for result in results_of(self.log.manifest(earlier), self.sink.format):
+                    disk.remove(self.path / result)
+            disk.sync((), [self.path])
+        disk.remove_tree(folder)
 
-    def _finish(self, manifest: Manifest) -> None:
-        write_atomically(self.log.folder / "last", msgspec.json.encode(manifest))
-        self.last = manifest
+    def _link(self, start: Path, result: Path) -> None:
+        try:
+            self.log.disk.link(start, result)
+        except FileNotFoundError:
+            if not self.path.is_dir():
+                raise Damaged(self.path, "is gone in the middle of the run") from None
+            # Delivered before: only the first name is gone.
+        except FileExistsError:
+            if not os.path.samefile(start, result):
+                raise Damaged(
+                    result, "is there already, and this run did not write it", "move it away; the same command goes on"
+                ) from None
 
     def retain(self) -> None:
-        """A sink keeps everything."""
+        """A sink keeps everything: its manifests are the list of what was written."""
 
 
-def aside_of(path: Path) -> Path:
-    """Where a sink keeps what readers must not see, beside its folder and on the same disk."""
-    return path.parent / f".{path.name}.weft"
+def results_of(manifest: Manifest, format_: str) -> list[str]:
+    """What the files of a batch are called where readers look."""
+    return [
+        f"part-{number_of(manifest.segment)}-{index}.{_ending(name, format_)}"
+        for index, name in enumerate(manifest.files)
+    ]
+
+
+def results_in(log: Log, path: Path, format_: str) -> Iterator[Path]:
+    """The result files that a sink's log tells of, as large as they were written; damaged manifests tell nothing."""
+    for segment in sorted(log.numbers()) if log.manifests.is_dir() else ():
+        try:
+            manifest = log.manifest(segment)
+        except (Damaged, FileNotFoundError):
+            continue
+        for name, size in zip(results_of(manifest, format_), manifest.sizes, strict=True):
+            result = path / name
+            if result.is_file() and result.stat().st_size == size:
+                yield result
 
 
 def _ending(name: str, format_: str) -> str:
     """`csv` of Spark's `part-00000-….csv`; a compressed text file keeps its second ending."""
     after = name.rsplit(f".{format_}", 1)[-1]
     return f"{format_}{after}"
-
-
-def clear(path: Path) -> None:
-    """Start over: remove what was written there, and nothing else."""
-    if path.is_dir():
-        for file in path.glob("part-*"):
-            file.unlink()
-    shutil.rmtree(aside_of(path), ignore_errors=True)

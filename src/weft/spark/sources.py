@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 import re
 from pathlib import Path
@@ -16,9 +15,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from weft.model import Column, Deployment, Source
 from weft.model.queries import Format
 from weft.spark import rate
+from weft.spark.disk import Disk, read_sealed
 from weft.spark.folders import Folders, spark_name
 from weft.spark.gate import Gate
-from weft.spark.log import LogWriter, Manifest, write_atomically
+from weft.spark.log import Log, LogWriter, Manifest
 
 BAD = "_weft_bad"
 MODES = {"fail": "FAILFAST", "skip": "PERMISSIVE", "keep": "PERMISSIVE"}
@@ -42,15 +42,14 @@ def nullable(schema: StructType) -> StructType:
 def read_flows(path: Path) -> dict[str, Any]:
     """When timed sources began to flow, at every start; how long they have; what changes their rates."""
     try:
-        return json.loads(path.read_text())  # type: ignore[no-any-return]
+        return read_sealed(path)  # type: ignore[no-any-return]
     except FileNotFoundError:
         return {"starts": [], "flowed_s": 0.0, "factors": {}, "launches": 1}
 
 
-def write_flows(path: Path, flows: dict[str, Any]) -> None:
+def write_flows(path: Path, flows: dict[str, Any], disk: Disk) -> None:
     """Replace the flows."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(flows).encode())
+    disk.seal(path, flows)
 
 
 def path_of(deployment: Deployment, path: str) -> str:
@@ -79,7 +78,7 @@ def read_source(
         if source.arrivals is not None:
             reader = reader.option("arrivals", rate.encode_arrivals(source.arrivals))
         if source.format == "replay":
-            reader = reader.option("recording", str(folders.recording(source.name).folder))
+            reader = reader.option("recording", str(folders.recording(source.name).folder)).option("run", folders.run)
         return reader.load()
     assert source.path is not None
     path, options = path_of(deployment, source.path), reader_options(source)
@@ -129,11 +128,15 @@ def seed_of(source: Source) -> int:
 
 
 def record(session: SparkSession, deployment: Deployment, source: Source, folders: Folders) -> int:
-    """Lay a replay's file down as a log, in file order, once; the number of records in it."""
-    log = folders.recording(source.name).create()
-    last = log.last()
+    """Lay a replay's file down as a log, in file order, once; the number of records in it.
+
+    What an earlier start did not live to finish is begun anew: nobody reads a recording before it has its end.
+    """
+    log = folders.recording(source.name)
+    last = log.create().last()
     if last is not None and last.end:
         return last.rows_total
+    begin_anew(log)
     assert source.path is not None
     path = path_of(deployment, source.path)
     ending = ending_of(path)
@@ -156,19 +159,28 @@ def record(session: SparkSession, deployment: Deployment, source: Source, folder
     )
     folder = log.folder / "unsplit"
     in_order.write.mode("overwrite").option("maxRecordsPerFile", RECORDS_PER_SEGMENT).parquet(str(folder))
-    if source.bad_records == "skip" and ending != "parquet":
-        write_atomically(log.folder / "bad", str(seen.get["bad"]).encode())
-    total = _as_segments(writer, sorted(folder.glob("*.parquet")))
+    bad = int(seen.get["bad"]) if source.bad_records == "skip" and ending != "parquet" else 0
+    total = _as_segments(writer, sorted(folder.glob("*.parquet")), bad)
+    log.disk.remove_tree(folder)
     return total
+
+
+def begin_anew(log: Log) -> None:
+    """Forget a recording that was cut off."""
+    if log.head is not None:
+        log.disk.remove(log.head)
+    for name in ("manifests", "data", "unsplit"):
+        log.disk.remove_tree(log.folder / name)
+    log.create()
 
 
 def bad_in_recording(source: Source, folders: Folders) -> int:
     """How many records were left out when a replay's file was laid down."""
-    path = folders.recording(source.name).folder / "bad"
-    return int(path.read_text()) if path.exists() else 0
+    last = folders.recording(source.name).last()
+    return 0 if last is None else last.bad
 
 
-def _as_segments(writer: LogWriter, files: list[Path]) -> int:
+def _as_segments(writer: LogWriter, files: list[Path], bad: int) -> int:
     import pyarrow.parquet as pq
 
     total = writer.last.rows_total if writer.last else 0
@@ -181,5 +193,5 @@ def _as_segments(writer: LogWriter, files: list[Path]) -> int:
         writer.commit(
             Manifest(writer.segment, 1, "recording", writer.segment, rows=rows, rows_total=total, files=(path.name,))
         )
-    writer.commit(Manifest(writer.segment, 1, "recording", writer.segment, rows_total=total, end=True))
+    writer.commit(Manifest(writer.segment, 1, "recording", writer.segment, rows_total=total, end=True, bad=bad))
     return total

@@ -6,25 +6,25 @@ type, and from there the end is written: one batch that takes the place of all b
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from weft.model import Query, Sink
+from weft.spark.disk import checked
 from weft.spark.footers import look_at
-from weft.spark.log import Manifest, epoch_of
-from weft.spark.sinks import SinkWriter, aside_of
+from weft.spark.log import Log, Manifest, number_of
+from weft.spark.sinks import SinkWriter
 from weft.spec import keys_of
 
 SEGMENT = "_weft_segment"
 WRITER = "settle"
 
 
-def changes_of(path: Path) -> Path:
-    """Where the changes of a sink in update mode are kept."""
-    return aside_of(path) / "changes"
+def changes_of(log: Log, segment: int) -> Path:
+    """Where the changes of a batch of a sink in update mode are kept."""
+    return log.folder / "changes" / number_of(segment)
 
 
 def key_of(query: Query, sink: Sink) -> tuple[str, ...]:
@@ -40,24 +40,31 @@ def last_values(changes: DataFrame, key: tuple[str, ...]) -> DataFrame:
     return ranked.filter("_weft_rank = 1").drop("_weft_rank", SEGMENT)
 
 
-def write_changes(records: DataFrame, path: Path, segment: int) -> DataFrame:
+def write_changes(records: DataFrame, log: Log, segment: int) -> DataFrame:
     """Keep a batch's changed rows aside, and give them back to be written as the sink wants them."""
-    folder = str(changes_of(path) / f"{segment:010d}")
+    folder = str(changes_of(log, segment))
     records.write.mode("overwrite").parquet(folder)
     return records.sparkSession.read.schema(records.schema).parquet(folder)
 
 
-def settle(session: SparkSession, path: Path, query: Query, sink: Sink) -> None:
+def settle(session: SparkSession, path: Path, log: Log, query: Query, sink: Sink) -> None:
     """Replace all that a sink holds by the last value of every key; after a crash the next call does it again."""
     key = key_of(query, sink)
-    writer = SinkWriter(path, sink, epoch_of(aside_of(path)), WRITER)
+    writer = SinkWriter(path, sink, log, log.epoch(), WRITER)
     last = writer.last
     whole = query.operator(sink.from_).sql is not None  # SQL without a key gives one row over all
     if not (key or whole) or last is None or last.writer == WRITER:
         return
-    changes = [str(changes_of(path) / f"{number:010d}") for number in range(last.segment + 1)]
+    changes = []
+    for segment_before in range(last.segment + 1):
+        folder = changes_of(log, segment_before)
+        for name, (size, crc) in log.manifest(segment_before).aside.items():
+            checked(folder / name, size, crc)
+            changes.append(str(folder / name))
+    if not changes:
+        return
     segment = F.regexp_extract(F.input_file_name(), r"/(\d{10})/[^/]*$", 1).cast("bigint")
-    read = session.read.parquet(*[folder for folder in changes if Path(folder).is_dir()])
+    read = session.read.parquet(*changes)
     rows = last_values(read.withColumn(SEGMENT, segment), key)
     written = look_at(rows.coalesce(1), writer.folder(), sink.format, sink.options, [])
     writer.commit(
@@ -66,4 +73,4 @@ def settle(session: SparkSession, path: Path, query: Query, sink: Sink) -> None:
             rows_total=last.rows_total, files=written.files, end=True, replaces=True,
         )
     )
-    shutil.rmtree(changes_of(path), ignore_errors=True)
+    log.disk.remove_tree(log.folder / "changes")

@@ -7,11 +7,11 @@ cannot bend it: of several inputs the least counts. The user's own column is onl
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -26,9 +26,10 @@ from weft.plan.ordering import is_ordering, orders_before
 from weft.plan.paths import Path as Way
 from weft.plan.times import watermark_of
 from weft.spark import operators, reader, sources
+from weft.spark.disk import Disk
 from weft.spark.folders import Folders, spark_name
 from weft.spark.gate import Gate
-from weft.spark.log import END_TIME_US, write_atomically
+from weft.spark.log import END_TIME_US
 from weft.spark.reader import GHOST, TIME
 from weft.spec import changes_count, sole_filter
 from weft.spec.sql import with_own_reads
@@ -36,6 +37,7 @@ from weft.spec.sql import with_own_reads
 # Nothing random is meant: a condition that Spark must take for random is one it will not push below the watermark.
 BARRIER = f"NOT {GHOST} OR uuid() = ''"
 TICKS_SUFFIX = "_ticks"
+END = "end"  # the tick that closes every window
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ class Wiring:
             self.session.readStream.format(reader.FORMAT)
             .name(name)
             .option("path", str(log.folder))
+            .option("run", log.run)
             .option("reader", reader_name)
             .option("tick", str(self.tick))
             .options(**self.gate.options(name))
@@ -196,7 +199,7 @@ class Wiring:
             return frame
         self.ticks = True
         folder = self.plans.folders.ticks(self.fragment.id)
-        folder.mkdir(parents=True, exist_ok=True)
+        self.plans.folders.disk.make(folder)
         # A ghost's columns must be read, not written as null: in a batch of ghosts alone Spark would conclude that a
         # join's key is null, and drop the records of the other side.
         columns = [StructField(field.name, field.dataType) for field in frame.schema]
@@ -225,12 +228,13 @@ def count_is_kept(query: Query, fragment: Fragment, name: str) -> bool:
     return True
 
 
-def tick(folder: Path, name: str, end: bool) -> None:
-    """Make a fragment on sources run a batch: to send what was due, or with `end` to close every window."""
-    folder.mkdir(parents=True, exist_ok=True)
-    moment: dict[str, Any] = {}
-    if end:
-        moment[TIME] = datetime.fromtimestamp(END_TIME_US / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    import json
+def tick(folder: Path, name: str, disk: Disk) -> None:
+    """Make a fragment on sources run a batch: to send what was due, or with the name END to close every window."""
+    disk.make(folder)
+    disk.replace(folder / f"{name}.json", tick_content(name))
 
-    write_atomically(folder / f"{name}.json", (json.dumps(moment) + "\n").encode())
+
+def tick_content(name: str) -> bytes:
+    """What a tick says follows from its name."""
+    moment = datetime.fromtimestamp(END_TIME_US / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    return (json.dumps({TIME: moment} if name == END else {}) + "\n").encode()

@@ -23,13 +23,17 @@ from weft.spark.ahead import LastBatch
 from weft.spark.batch import Arrival, Offsets
 from weft.spark.checkpoint import last_committed, last_planned, wait_for_commit
 from weft.spark.counts import BatchCounts
+from weft.spark.disk import spent_s
 from weft.spark.footers import Written
 from weft.spark.gate import Gate
+from weft.spark.ledger import Ledger
 from weft.spark.meaning import Births, Meaning
 from weft.spark.outputs import Commit, Output, Told, open_outputs, places
 from weft.spark.wiring import Entry, Plans
 
 BATCHES_KEPT = 64  # of counts, until somebody has looked
+LEFT_OPEN_S_MAX = 30.0
+SYNCS_KEPT = 4096
 
 
 class Closed(RuntimeError):
@@ -74,6 +78,8 @@ class BatchWriter:
         self.batches: deque[BatchCounts] = deque(maxlen=BATCHES_KEPT)
         self.last = LastBatch()
         self.rehearsed: int | None = None
+        self.sync_ms: deque[float] = deque(maxlen=SYNCS_KEPT)
+        self.ledger: Ledger | None = None
         self.waited_ms: dict[int, float] = {}  # by batch: how long one that was worked out ahead lay aside
         self.ended = threading.Event()
         self._counts: dict[str, int] = {}
@@ -81,6 +87,7 @@ class BatchWriter:
         self._turn_came = threading.Event()
         self._closing = False
         self._left_open = False
+        self._was_closed = threading.Event()  # what an epoch before had left open
         self._sources_done = False
         self._previous: tuple[int, Offsets] | None = None
 
@@ -94,6 +101,7 @@ class BatchWriter:
         self.entries, self.has_ticks = entries, has_ticks
         batch = last_committed(self.checkpoint)
         self._left_open = last_planned(self.checkpoint) != batch
+        self.ledger = Ledger(self.checkpoint, self.plans.folders.run, self.plans.folders.disk)
         offsets = None if batch is None else batches.read_offsets(self.checkpoint, batch)
         for entry in self.entries:
             come_to = batches.segment_of if entry.is_channel else batches.count_of
@@ -115,6 +123,9 @@ class BatchWriter:
 
     def close_cleanly(self) -> bool:
         """Begin no batch after the one under way; whether all that was written, here or before, is committed."""
+        if self._left_open:
+            # What an epoch before has begun is part of what must be whole; Spark does it first.
+            self._was_closed.wait(LEFT_OPEN_S_MAX)
         with self._lock:
             self._closing = True
             written = self._previous[0] if self._previous else None
@@ -149,7 +160,12 @@ class BatchWriter:
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Spark's call for every batch: one segment for each output that does not have it yet."""
+        waited_s = spent_s()
         try:
+            if self._closing:
+                raise Closed(f"{self.fragment.id} ends before batch {batch}")
+            assert self.ledger is not None, "batches come after the start"
+            self.ledger.begin(batch, {entry.name: entry.stream for entry in self.entries if entry.is_channel})
             ahead = {} if self._turn_came.is_set() else self._write_ahead(frame, batch)
             if batch == self.rehearsed:
                 return
@@ -158,6 +174,8 @@ class BatchWriter:
                     raise Closed(f"{self.fragment.id} ends before batch {batch}")
                 self.last.begins(batch)
                 self._write_batch(frame, batch, ahead)
+                self._was_closed.set()
+                self.sync_ms.append(1000 * (spent_s() - waited_s))
                 if self.last.is_over(batch):
                     self._closing = True
         except Exception:
@@ -198,6 +216,9 @@ class BatchWriter:
                 self._finish(output, written, batch, brought)
                 if output.operator is not None:
                     committed[output.operator] = written.rows
+        if not waiting and (self.fragment.stateful or any(entry.column for entry in self.entries)):
+            # An epoch before has committed its results; state and watermark are Spark's to have anew.
+            frame.write.format("noop").mode("overwrite").save()
         if self._previous is None:
             self.explain()
         self._previous = (batch, brought.offsets)
@@ -258,6 +279,8 @@ class BatchWriter:
             shutil.rmtree(written.folder, ignore_errors=True)
 
     def _commit(self, output: Output, batch: int, written: Written, told: Told) -> None:
+        if self.ledger is not None:
+            self.ledger.settle(batch)
         manifest = output.commit(batch, written, told)
         self.told(Commit(self.fragment.id, output.stream, output.sink is not None, manifest))
 

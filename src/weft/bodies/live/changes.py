@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from weft.bodies.live.resuming import JOURNAL
 from weft.bodies.live.state import State
 from weft.model import Deployment, Placement
 from weft.plan.fragments import Fragment
@@ -43,7 +44,6 @@ from weft.spark.engine import SparkEngine
 from weft.spark.operators import BadOperator
 from weft.spark.outputs import Commit
 
-JOURNAL = "plan.json"
 DRAIN_LOOK_S = 0.05
 # What a pause goes by with: ending the old at a batch boundary, deciding, starting the new, and its first batch.
 SPENT = ("ending", "deciding", "starting", "first_batch")
@@ -122,7 +122,7 @@ class Changes:
             self.number = held["number"]
             self.placement = _placement(held["placement"], placement)
             self.fragments = tuple(msgspec.convert(value, Fragment) for value in held["fragments"])
-            self.engine.take_up(self.fragments, held["generations"])
+            self.engine.take_up(self.fragments, held["generations"], held["gates"])
 
     def starts(self) -> tuple[Start, ...]:
         """What the plan in force wants to run."""
@@ -253,6 +253,7 @@ class Changes:
                 "placement": placement.as_json(),
                 "fragments": [asdict(fragment) for fragment in fragments],
                 "generations": generations,
+                "gates": self.engine.gates,
             },
         )
 

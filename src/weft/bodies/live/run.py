@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ from weft.bodies.live.changes import Changes, Move
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.progress import Progress
+from weft.bodies.live.resuming import Removal, Resuming, source_files
 from weft.bodies.live.site import SiteBody
-from weft.bodies.live.state import CannotRun, State, differences, identity, why_not_writable
+from weft.bodies.live.state import STOP, CannotRun, State, identity, why_not_writable
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.summary import status_of, summary_of
 from weft.bodies.live.transport import InProcess
@@ -32,7 +33,7 @@ from weft.protocol.hosting import AllDone, AllRunning, AllStopped, FragmentIsDow
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import Desk, InForce, Leave
 from weft.spark import embedded
-from weft.spark.folders import Folders
+from weft.spark.disk import Damaged
 from weft.spark.outputs import Commit
 
 CONDUCTOR = "conductor"
@@ -63,12 +64,13 @@ class Run:
     def __init__(self, deployment: Deployment, state: Path, options: Options) -> None:
         self.deployment = deployment = with_ordering(deployment)
         self.options = options
-        self.state = State(Folders(state))
+        self.state = State(state, deployment.store.fsync)
         self.meter = Meter(deployment)
         self.placement = Placement()
         self.changes: Changes | None = None
         self.phase = "starting"
         self.warnings: list[str] = []
+        self.notes: list[str] = []
         self.down: dict[str, str] = {}
         self.started_s = time.monotonic()
         self.flowing_s: float | None = None
@@ -87,19 +89,24 @@ class Run:
         self._memory = threading.Lock()
         self.crashed: set[str] = set()
         self._steering = Steering(self)
-        self._measurements = Measurements(self, state)
+        self._measurements = Measurements(self, self.state.path)
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
         self._refuse_early()
+        resuming = self._resuming()
+        with _refused():
+            resuming.look(self.options.fresh)
         self.state.lock()
         story = None
         try:
-            already = self._resume()
+            already = self._resume(resuming)
             if already is not None:
                 return already
             story = open(self.state.path / "story.log", "a", encoding="utf-8", buffering=1)  # noqa: SIM115
             self._story = _line_writer(story)
+            for text in self.notes:
+                self._story(f"# {text}")
             watch(self)
             self._begin(watch)
             self._wait(watch)
@@ -146,28 +153,29 @@ class Run:
         except NoPlacement as error:
             raise CannotRun(str(error)) from error
 
-    def _resume(self) -> dict[str, Any] | None:
+    def would_remove(self) -> Removal:
+        """What starting over would remove; CannotRun where it must not."""
+        with _refused():
+            self.state.check_place()
+            return self._resuming().removal()
+
+    def _resuming(self) -> Resuming:
+        return Resuming(self.state, self.deployment, identity(self.deployment, self.placement.as_json()))
+
+    def _resume(self, resuming: Resuming) -> dict[str, Any] | None:
         """Take up the state as it was left, or start over; a finished run gives its summary again."""
-        now = identity(self.deployment, self.placement.as_json())
-        if self.options.fresh:
-            self.state.clear()
-            embedded.clear_sinks(self.deployment)
-        before = self.state.read("deployment.json")
-        if before is not None:
-            changed = differences(before, now)
-            if changed:
-                lines = "\n  ".join(changed)
-                raise CannotRun(f"{self.state.path} holds another deployment:\n  {lines}\nuse --fresh to start over")
-        finished = self.state.read("finished.json")
-        if finished is not None:
-            if finished["files"] != embedded.source_files(self.deployment):
-                raise CannotRun(
-                    "this run was finished with --until-done, which closed every window, and the sources hold other "
-                    "files now: use --fresh to run over all of them"
-                )
-            return dict(finished["summary"])
-        self.state.write("deployment.json", now)
-        return None
+        with _refused():
+            resuming.look(self.options.fresh)
+            if self.options.fresh:
+                resuming.start_over()
+            already = resuming.open()
+        self.notes += resuming.notes
+        return already
+
+    def note(self, text: str) -> None:
+        """Tell whoever watches, and the story, of something that is good to know."""
+        self.notes.append(text)
+        self._story(f"# {text}")
 
     def _begin(self, watch: Callable[[Run], None]) -> None:
         self.spark = embedded.start(self.deployment, self.state.folders, self._factors())
@@ -320,11 +328,12 @@ class Run:
                 if self.options.measured:
                     self.progress.look()
                     self._measurements.look()
-                    self.state.write("status.json", self.status())
+                    self.state.tell("status.json", self.status())
                 self.spark.beat()
+                self.progress.engine.look_after()
                 self.progress.engine.nudge()
                 self._steering.answer()
-                if (self.state.path / "stop").exists():
+                if (self.state.path / STOP).exists():
                     break
             self._steering.happen()
             watch(self)
@@ -337,25 +346,26 @@ class Run:
         )
         self.phase = "stopping"
         self.progress.look()
-        (self.state.path / "stop").unlink(missing_ok=True)
+        (self.state.path / STOP).unlink(missing_ok=True)
         self._tell(Leave())
         deadline = time.monotonic() + STOP_S_MAX
         while not self._stopped.wait(0.1) and time.monotonic() < deadline:
             watch(self)
+        self.progress.engine.look_after()
         self.progress.look(finally_=True)
         self._measurements.look(finally_=True)
         if self._failure is not None:
             self.phase = "failed"
-            self.state.write("status.json", {**self.status(), "reason": self._failure})
+            self.state.tell("status.json", {**self.status(), "reason": self._failure})
             raise RunFailed(self._failure)
         if done:
             self.spark.settle_updates(self.fragments)
         self.phase = "stopped"
         summary = summary_of(self)
-        self.state.write("status.json", self.status())
+        self.state.tell("status.json", self.status())
         if done:
             self.state.write(
-                "finished.json", {"summary": summary, "files": embedded.source_files(self.deployment)}
+                "finished.json", {"summary": summary, "files": source_files(self.deployment)}
             )
         return summary
 
@@ -370,6 +380,15 @@ class Run:
                 site.stop()
         if self.spark is not None:
             self.spark.close()
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """What is damaged or disagrees is refused like any other wrong input."""
+    try:
+        yield
+    except Damaged as error:
+        raise CannotRun(str(error)) from error
 
 
 def _line_writer(file: Any) -> Callable[[str], None]:

@@ -1,48 +1,96 @@
-"""What does a run keep beside its file? A state folder with a lock, the deployment it runs, epochs and requests."""
+"""What does a run keep beside its file? A state folder with a lock, its record, epochs, the journal and requests.
+
+    run.json       the run's id, the deployment it was begun with, where its sinks and sources are: its presence makes
+                   a folder a state folder
+    plan.json      the plan in force; epochs.json, flows.json, finished.json: what machines and clocks must not forget
+    status.json, counts.json, measurements.jsonl, story.log: for people and programs; nothing rests on them
+"""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
-import shutil
 import time
-from dataclasses import dataclass
+import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
+
 from weft.model import Deployment
-from weft.spark.folders import Folders
-from weft.spark.log import write_atomically
+from weft.spark.disk import Damaged, Disk, read_sealed
+from weft.spark.folders import ROOMS, Folders
+from weft.spark.ownership import RUN_FILE
 from weft.spec import as_plain
+
+LOCK, STOP, REQUESTS = "lock", "stop", "requests"
+FILES = (
+    "plan.json", "epochs.json", "flows.json", "finished.json", "status.json", "counts.json", "measurements.jsonl",
+    "measurements.jsonl.1", "story.log", "temporary", STOP, RUN_FILE,
+)  # fmt: skip
+OURS = (*FILES, *ROOMS, REQUESTS, LOCK)
 
 
 class CannotRun(ValueError):
     """The run is refused before anything starts; the text says why and what would help."""
 
 
+class Record(msgspec.Struct, frozen=True):
+    """What makes a folder the state of one run."""
+
+    run: str
+    state: str
+    made_ms: float
+    deployment: dict[str, Any]
+    sinks: dict[str, str]
+    sources: dict[str, str]
+    weft: int = 1
+    clearing: bool = False
+
+
 def state_folder(file: Path, given: Path | None) -> Path:
-    """`.weft` beside the deployment file, unless another place is given."""
-    return (given or file.parent / ".weft").resolve()
+    """A folder named after the deployment file, in `.weft` or the file's `store`, unless another place is given."""
+    if given is not None:
+        return given.resolve()
+    from weft.spec import store_of
+
+    return (file.parent / Path(store_of(file).path).expanduser() / file.name).resolve()
 
 
-@dataclass(slots=True)
 class State:
     """A state folder in use by this process."""
 
-    folders: Folders
-    _lock: IO[str] | None = None
+    def __init__(self, path: Path, fsync: bool = True) -> None:
+        self.path = path.resolve()
+        self.disk = Disk(fsync)
+        self.folders = Folders(self.path, "", self.disk)
+        self._lock: IO[str] | None = None
 
-    @property
-    def path(self) -> Path:
-        """The folder itself."""
-        return self.folders.state
+    def check_place(self) -> None:
+        """Refuse a folder that holds other things than a state; nothing is touched."""
+        if not self.path.is_dir() or (self.path / RUN_FILE).exists():
+            return
+        found = sorted(entry.name for entry in self.path.iterdir() if not (entry / RUN_FILE).exists())
+        foreign = [name for name in found if name not in OURS]
+        if foreign:
+            shown = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3} more" if len(foreign) > 3 else "")
+            raise CannotRun(
+                f"{self.path} is no state folder of Weft: it holds {shown}, and no {RUN_FILE}. Nothing was touched; "
+                "give the state a folder of its own with --state"
+            )
+        if any(name not in (LOCK, "logs", "temporary") for name in found):
+            raise CannotRun(
+                f"{self.path / RUN_FILE} is gone, or the folder is of an earlier version of Weft: whose state it is "
+                "cannot be told. Bring it back, or move the folder away"
+            )
 
     def lock(self) -> None:
         """Keep a second run away; the lock goes with the process, however it ends."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            handle = open(self.path / "lock", "a+", encoding="utf-8")  # noqa: SIM115
+            handle = open(self.path / LOCK, "a+", encoding="utf-8")  # noqa: SIM115
         except OSError as error:
             why = error.strerror or str(error)
             raise CannotRun(f"no state can be kept in {self.path}: {why}; give another folder with --state") from error
@@ -61,7 +109,7 @@ class State:
         handle.flush()
         self._lock = handle
         # Meant for a run that is gone.
-        (self.path / "stop").unlink(missing_ok=True)
+        (self.path / STOP).unlink(missing_ok=True)
 
     def unlock(self) -> None:
         """Let another run have the folder."""
@@ -69,26 +117,55 @@ class State:
             self._lock.close()
             self._lock = None
 
-    def clear(self) -> None:
-        """Forget everything but the lock."""
-        for entry in self.path.iterdir():
-            if entry.name == "lock":
-                continue
-            if entry.is_dir():
-                shutil.rmtree(entry)
+    def record(self) -> Record | None:
+        """What the folder is the state of, None where it is none yet; Damaged where that cannot be read."""
+        try:
+            return msgspec.convert(read_sealed(self.path / RUN_FILE), Record)
+        except FileNotFoundError:
+            return None
+        except msgspec.ValidationError as error:
+            raise Damaged(self.path / RUN_FILE, f"is no record of a run: {error}") from error
+
+    def begin(self, parts: Mapping[str, Any], sinks: dict[str, str], sources: dict[str, str]) -> Record:
+        """Make the folder the state of a new run, before anything else is written anywhere."""
+        made = Record(uuid.uuid4().hex, str(self.path), round(time.time() * 1000), dict(parts), sinks, sources)
+        self.disk.make(self.path)
+        self.disk.seal(self.path / RUN_FILE, made)
+        return made
+
+    def is_of(self, record: Record) -> None:
+        """From now on all that is read and written belongs to that run."""
+        self.folders = Folders(self.path, record.run, self.disk)
+
+    def entries(self) -> list[Path]:
+        """What of a state is there, the record last."""
+        names = [*(name for name in OURS if name not in (LOCK, RUN_FILE)), RUN_FILE]
+        return [self.path / name for name in names if os.path.lexists(self.path / name)]
+
+    def remove(self) -> None:
+        """Remove what a run keeps here, and nothing else; the lock stays."""
+        for entry in self.entries():
+            if entry.is_dir() and not entry.is_symlink():
+                self.disk.remove_tree(entry)
             else:
-                entry.unlink()
+                self.disk.remove(entry)
+        self.disk.sync((), [self.path])
+        self.folders = Folders(self.path, "", self.disk)
 
     def read(self, name: str) -> Any:
-        """A JSON file of the state, None where it is absent."""
+        """A sealed file of the state, None where it is absent; Damaged where it is garbled."""
         try:
-            return json.loads((self.path / name).read_text())
+            return read_sealed(self.path / name)
         except FileNotFoundError:
             return None
 
     def write(self, name: str, value: Any) -> None:
-        """Replace a JSON file of the state."""
-        write_atomically(self.path / name, json.dumps(value, default=str).encode())
+        """Replace a sealed file of the state; it is on disk when this returns."""
+        self.disk.seal(self.path / name, value)
+
+    def tell(self, name: str, value: Any) -> None:
+        """Replace a plain JSON file of the state, for others to read; nothing rests on it."""
+        self.disk.replace(self.path / name, json.dumps(value, default=str).encode(), sync=False)
 
 
 def why_not_writable(folder: Path) -> str | None:
@@ -111,7 +188,6 @@ def _take(handle: IO[str]) -> None:
 
 
 # What may change between two runs of one state: nothing in it decides what the streams hold.
-_FREE_SITE = ("capacity", "quota", "memory_mb", "failure_probability")
 _FREE_OPERATOR = ("cost_ms", "selectivity", "queue", "state_kb", "window")
 _FREE_SOURCE = ("record_bytes",)
 

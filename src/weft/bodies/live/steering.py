@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.bodies.live.changes import Move
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
 PAUSE_KNOWN_S = 10.0
 ANSWER = ".answer.json"
+UNREADABLE = ".unreadable"
 
 
 class Steering:
@@ -62,13 +66,30 @@ class Steering:
                 continue
             key = path.name.removesuffix(".json")
             if key not in self._requests:
-                asked = json.loads(path.read_text())
-                self._requests[key] = self.run.move(asked["query"], asked["operator"], asked["to"])
+                asked = self._asked(path)
+                if asked is None:
+                    continue
+                self._requests[key] = self.run.move(*asked)
             move = self._requests[key]
             if move.state == "refused" or (move.state == "done" and self._pause_known(move)):
                 answer = {**move.as_json(), "state": move.state, "why": move.why}
-                self.run.state.write(f"requests/{key}{ANSWER}", answer)
+                self.run.state.tell(f"requests/{key}{ANSWER}", answer)
                 path.unlink(missing_ok=True)
+
+    def _asked(self, path: Path) -> tuple[str, str, str] | None:
+        """Query, operator and site of a request; one that cannot be read is set aside and told of."""
+        try:
+            asked = json.loads(path.read_bytes())
+            words = (asked["query"], asked["operator"], asked["to"])
+            if all(isinstance(word, str) for word in words):
+                return words
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            pass
+        aside = path.with_suffix(UNREADABLE)
+        with suppress(OSError):
+            os.replace(path, aside)
+        self.run.note(f"a request could not be read and was set aside: {aside}")
+        return None
 
     def _pause_known(self, move: Move) -> bool:
         """A pause is known with the next commit; where none comes, the answer does not wait for it."""

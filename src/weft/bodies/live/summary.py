@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft.plan.graph import sink_name
 from weft.plan.ordering import is_ordering
 from weft.spark.holds import measured_order
@@ -54,8 +56,18 @@ def summary_of(run: Run) -> dict[str, Any]:
         "placement": (changes.placement if changes else run.placement).as_json(),
         "operators": progress.operators() if progress else {},
         **_ordering(run),
+        **_syncs(run),
         "fragments": fragments,
     }
+
+
+def _syncs(run: Run) -> dict[str, Any]:
+    """How long batches waited until what they wrote was on disk."""
+    spent = run.progress.engine.syncs_ms() if run.progress else []
+    if not spent:
+        return {}
+    half, most = np.quantile(spent, (0.5, 0.95))
+    return {"sync_ms": {"per_batch_p50": round(float(half), 2), "per_batch_p95": round(float(most), 2)}}
 
 
 def _ordering(run: Run) -> dict[str, Any]:

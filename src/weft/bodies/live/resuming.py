@@ -1,0 +1,227 @@
+"""What does a run go on from? Its state and its sinks, where all agree; else it is refused, and nothing is touched.
+
+What is looked at first is looked at without writing. A new state is written down before anything else; then its sinks
+are claimed, one by one; a start that was cut off in between is taken up where it was.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from weft.bodies.live.state import CannotRun, Record, State, differences
+from weft.model import Deployment
+from weft.plan.fragments import Fragment
+from weft.spark import inspection, ownership, sources
+from weft.spark.disk import Damaged
+from weft.spark.outputs import claims_of
+from weft.spark.ownership import Claim, Owner, Standing
+
+JOURNAL = "plan.json"
+SEEN_BY_NAME = ("csv", "json", "parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What starting over removes: the state's own entries, and the results that sinks' own records tell of."""
+
+    state: Path
+    entries: tuple[Path, ...] = ()
+    sinks: tuple[tuple[Claim, Owner], ...] = ()
+    results: dict[Path, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.sinks)
+
+    def lines(self) -> list[str]:
+        """What would go, one line each."""
+        found = [f"{path}: {count} result files" for path, count in self.results.items() if count]
+        return [*found, f"{self.state}: the state of the run"] if self.entries else found
+
+
+class Resuming:
+    """A run's way into its state folder."""
+
+    def __init__(self, state: State, deployment: Deployment, parts: dict[str, Any]) -> None:
+        self.state = state
+        self.deployment = deployment
+        self.parts = parts
+        self.notes: list[str] = []
+
+    def look(self, fresh: bool) -> None:
+        """Refuse, before anything is written, what can never be this run's state or sinks."""
+        self.state.check_place()
+        record = self._record(fresh)
+        if fresh:
+            self.removal()
+        elif record is None:
+            self._standings(None)
+
+    def removal(self) -> Removal:
+        """What starting over would remove; CannotRun where a sink is somebody else's."""
+        record = self._record(fresh=True)
+        run = None if record is None else record.run
+        claims = {claim.hidden: claim for claim in self._claims()}
+        if record is not None:
+            for name, path in record.sinks.items():
+                log = self.state.folders.sink(name, Path(path))
+                claims.setdefault(log.folder, Claim(name, "", Path(path), log))
+        sinks, results = [], {}
+        for claim in claims.values():
+            found = _fresh_standing(claim, self.state.path, run)
+            if found.owner is not None:
+                sinks.append((claim, found.owner))
+                results[claim.path] = len(ownership.results(claim, found.owner))
+        return Removal(self.state.path, tuple(self.state.entries()), tuple(sinks), results)
+
+    def start_over(self) -> None:
+        """Remove what this deployment wrote, by its own records; cut off, it is to be said again."""
+        removal = self.removal()
+        record = self._record(fresh=True)
+        if record is not None:
+            self.state.write(ownership.RUN_FILE, msgspec.structs.replace(record, clearing=True))
+        for claim, owner in removal.sinks:
+            ownership.clear(claim, owner)
+        self.state.remove()
+
+    def open(self) -> dict[str, Any] | None:
+        """Take up the state as it was left, or begin one; the summary of a run that was finished before."""
+        record = self._record(fresh=False)
+        standings = self._standings(record)
+        if record is None:
+            sinks = {claim.sink: str(claim.path) for claim in self._claims()}
+            record = self.state.begin(self.parts, sinks, self._sources())
+            self.state.is_of(record)
+        else:
+            self._compare(record)
+            self._inspect()
+        self._claim(record, standings)
+        finished = self.state.read("finished.json")
+        return None if finished is None else self._finished(finished)
+
+    def _record(self, fresh: bool) -> Record | None:
+        try:
+            record = self.state.record()
+        except Damaged:
+            if fresh:
+                return None
+            raise
+        if record is not None:
+            self.state.is_of(record)
+            if record.clearing and not fresh:
+                raise CannotRun(f"{self.state.path}: an earlier --fresh was cut off half way; use --fresh again")
+        return record
+
+    def _claims(self) -> list[Claim]:
+        return claims_of(self.deployment, self.state.folders)
+
+    def _standings(self, record: Record | None) -> list[Standing]:
+        """How each sink stands to this run; CannotRun at the first that is another's."""
+        found = []
+        for claim in self._claims():
+            one = ownership.standing(claim, self.state.path, None if record is None else record.run)
+            if one.refusal is not None:
+                raise CannotRun(f"sink {claim.sink}: {one.refusal}")
+            found.append(one)
+        return found
+
+    def _sources(self) -> dict[str, str]:
+        """Where users' files are read: Spark knows each of them by its full name."""
+        return {
+            source.name: sources.path_of(self.deployment, source.path)
+            for source in self.deployment.sources
+            if source.path is not None and source.format in SEEN_BY_NAME
+        }
+
+    def _compare(self, record: Record) -> None:
+        """Refuse a state that was begun with another deployment, or with files in another place."""
+        changed = differences(record.deployment, self.parts)
+        now = self._sources()
+        moved = [
+            f"source {name}: its files were in {path}, are in {now[name]}: Spark would take all of them for new"
+            for name, path in record.sources.items()
+            if name in now and now[name] != path
+        ]
+        if changed or moved:
+            lines = "\n  ".join([*changed, *moved])
+            what = "another deployment" if changed else "a run that was begun elsewhere"
+            raise CannotRun(f"{self.state.path} holds {what}:\n  {lines}\nuse --fresh to start over")
+
+    def _inspect(self) -> None:
+        """Refuse a state that is not whole; take back what a crash has left half done."""
+        state, folders = self.state, self.state.folders
+        begun = sorted(folders.state.glob("fragments/*/checkpoint-*"))
+        journal = state.read(JOURNAL)
+        if journal is None:
+            if begun:
+                raise Damaged(state.path / JOURNAL, f"is gone, though {begun[0]} was begun under it")
+            return
+        if begun:
+            for name in ("flows.json", "epochs.json"):
+                if state.read(name) is None:
+                    raise Damaged(state.path / name, f"is gone, though {begun[0]} was begun with it")
+        fragments = [msgspec.convert(value, Fragment) for value in journal["fragments"]]
+        replayed = [source.name for source in self.deployment.sources if source.format == "replay"]
+        inspection.inspect_recordings(folders, replayed)
+        left_over = inspection.inspect(folders, fragments, journal["generations"], self._claims())
+        inspection.mend(left_over, state.disk)
+        inspection.mend_ticks(folders, fragments)
+        self.notes += [f"{path.relative_to(state.path)} was never whole, and is done again" for path in left_over]
+
+    def _claim(self, record: Record, standings: list[Standing]) -> None:
+        """Write down whose the sinks are, where that is new; what others have put there is told of."""
+        for claim, found in zip(self._claims(), standings, strict=True):
+            if found.orphan:
+                ownership.forget(claim.hidden, self.state.disk)
+                self.notes.append(f"{claim.path}: the record of an earlier run, whose results are gone, was removed")
+            owner = found.owner
+            if not found.ours or owner is None or (owner.state, owner.path) != (record.state, str(claim.path)):
+                ownership.take(claim, self.state.path, record.run)
+            self.notes += _others(claim) if not found.ours else []
+
+    def _finished(self, finished: dict[str, Any]) -> dict[str, Any]:
+        if finished["files"] != source_files(self.deployment):
+            raise CannotRun(
+                "this run was finished with --until-done, which closed every window, and the sources hold other "
+                "files now: use --fresh to run over all of them"
+            )
+        return dict(finished["summary"])
+
+
+def _fresh_standing(claim: Claim, state: Path, run: str | None) -> Standing:
+    """How a sink stands to a run that starts over; CannotRun where it is another's that may go on."""
+    found = ownership.standing(claim, state, run, goes_on=False)
+    if found.owner is None and found.refusal is None:
+        return found
+    mine = found.owner is not None and Path(found.owner.state) == state
+    if found.refusal is not None and not (found.orphan or mine):
+        raise CannotRun(f"sink {claim.sink}: {found.refusal}")
+    return found
+
+
+def _others(claim: Claim) -> list[str]:
+    """A word about files in a sink's folder that look like results and are not."""
+    if claim.format == "console" or not claim.path.is_dir():
+        return []
+    names = sorted(entry.name for entry in claim.path.iterdir() if entry.suffix == f".{claim.format}")
+    if not names:
+        return []
+    return [f"{claim.path} holds {len(names)} {claim.format} files of others ({names[0]}); they stay as they are"]
+
+
+def source_files(deployment: Deployment) -> dict[str, list[list[object]]]:
+    """The files that sources hold, with size and time of change."""
+    import glob
+
+    found: dict[str, list[list[object]]] = {}
+    for source in deployment.sources:
+        if source.path is None:
+            continue
+        path = sources.path_of(deployment, source.path)
+        names = sorted(glob.glob(os.path.join(path, "*")) if os.path.isdir(path) else glob.glob(path))
+        found[source.name] = [[name, os.path.getsize(name), os.path.getmtime(name)] for name in names]
+    return found

@@ -1,0 +1,243 @@
+"""Is what a state holds whole, and do its parts agree? Looked at before a run goes on, and before anything is written.
+
+A stream, its writer's checkpoint and its readers' checkpoints each know something of the others: the segment last
+committed, the batch that wrote it, the segment that is read next. Where they cannot all be right the run is refused,
+with the file that is missing or behind. What a crash may leave half done is taken back, so that Spark does it again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.plan.fragments import Fragment
+from weft.spark import batch as batches
+from weft.spark.batch import Offsets
+from weft.spark.checkpoint import last_planned
+from weft.spark.disk import FRESH, Damaged, Disk, size_and_sum
+from weft.spark.folders import Folders
+from weft.spark.ledger import Entries, files_of, ledger_of, read_ledger, version_of
+from weft.spark.log import Log, Manifest, number_of
+from weft.spark.ownership import Claim
+from weft.spark.wiring import tick_content
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A fragment's checkpoint in the plan in force."""
+
+    fragment: Fragment
+    generation: int
+    path: Path
+
+    @property
+    def writer(self) -> str:
+        """What its segments are signed with."""
+        return f"{self.fragment.id}/{self.generation}"
+
+
+def inspect(
+    folders: Folders, fragments: Sequence[Fragment], generations: dict[str, int], claims: Sequence[Claim]
+) -> list[Path]:
+    """Refuse a state that is not whole; the files that must go before Spark goes on from it."""
+    checkpoints = [
+        Checkpoint(one, generation, folders.checkpoint(one.id, generation))
+        for one in fragments
+        for generation in [generations.get(one.id, 0)]
+    ]
+    sinks = {claim.sink: claim.log for claim in claims}
+    left_over: list[Path] = []
+    needed: dict[str, int] = {}
+    for one in checkpoints:
+        left_over += _checkpoint(one, folders, needed)
+        _outputs(one, folders, sinks)
+    for stream in {stream for one in fragments for stream in (*one.outputs, *one.channels)}:
+        _segments(folders.stream(stream), needed.get(stream))
+    for log in sinks.values():
+        if log.is_there():
+            log.last()
+            _contiguous(log, 0)
+    return left_over
+
+
+def inspect_recordings(folders: Folders, sources: Sequence[str]) -> None:
+    """Refuse recordings that a run has begun to read and that are no longer whole."""
+    for source in sources:
+        log = folders.recording(source)
+        last = log.last() if log.is_there() else None
+        if last is None or not last.end:
+            raise Damaged(log.manifests, "does not hold the end of the recording, though it was read")
+        _segments(log, 0)
+
+
+def mend(left_over: Sequence[Path], disk: Disk) -> None:
+    """Take back what a crash has left half done."""
+    for path in left_over:
+        disk.remove(path)
+    disk.sync((), {path.parent for path in left_over})
+
+
+def mend_ticks(folders: Folders, fragments: Sequence[Fragment]) -> None:
+    """Write again what ticks say: it follows from their names."""
+    for fragment in fragments:
+        folder = folders.ticks(fragment.id)
+        for path in folder.glob("*.json") if folder.is_dir() else ():
+            if not path.name.startswith(".") and path.read_bytes() != tick_content(path.stem):
+                folders.disk.replace(path, tick_content(path.stem))
+
+
+def _checkpoint(one: Checkpoint, folders: Folders, needed: dict[str, int]) -> list[Path]:
+    """What must go of a checkpoint that is whole; notes in `needed` from which segment its channels are needed."""
+    told = read_ledger(one.path, folders.run)
+    planned = last_planned(one.path)
+    if told is None:
+        if planned is None:
+            _never_read(one, folders)
+        return []
+    if not one.path.is_dir():
+        raise Damaged(one.path, f"is gone, though {told.begun + 1} batches were begun with it")
+    if planned is None or planned < told.begun:
+        raise Damaged(one.path / "offsets" / str(told.begun), "is gone, though this batch was begun")
+    if planned > told.begun + 1:
+        raise Damaged(ledger_of(one.path), f"is of an earlier time: it ends at batch {told.begun}, Spark at {planned}")
+    left_over = list(_differing(one.path, told))
+    left_over += [path for name, path in files_of(one.path) if name.startswith("sources/") and name not in told.files]
+    if planned > told.begun:
+        # Spark had planned it, and nothing of it was begun: it will be planned again.
+        left_over.append(one.path / "offsets" / str(planned))
+    commit = f"commits/{told.begun}"
+    is_done = commit in told.files and (one.path / commit).exists() and one.path / commit not in left_over
+    if not is_done and (one.path / commit).exists():
+        left_over.append(one.path / commit)
+    _required(one.path, told)
+    left_over += _state(one.path, told, told.begun + 1 if is_done else told.begun)
+    _positions(one, folders, told, is_done, needed)
+    return list(dict.fromkeys(left_over))
+
+
+def _never_read(one: Checkpoint, folders: Folders) -> None:
+    """A fragment without a checkpoint has read nothing, or its checkpoint is gone."""
+    for stream in one.fragment.channels:
+        log = folders.stream(stream)
+        for reader in log.known():
+            if reader.partition("~")[0] == one.fragment.id and log.has_read(reader):
+                raise Damaged(one.path, f"is gone, though {one.fragment.id} has read {stream} with it")
+
+
+def _differing(checkpoint: Path, told: Entries) -> Iterator[Path]:
+    """Commits that are not what Spark wrote: their batch is done again. Any other file that differs is refused."""
+    for name, path in files_of(checkpoint):
+        listed = told.files.get(name)
+        if listed is None or size_and_sum(path) == tuple(listed):
+            continue
+        if not name.startswith("commits/"):
+            raise Damaged(path, "is damaged: its content is not what Spark wrote")
+        yield path
+
+
+def _required(checkpoint: Path, told: Entries) -> None:
+    """Refuse a checkpoint that lacks a file Spark goes on from."""
+    wanted = ["metadata", f"offsets/{told.begun}", f"offsets/{told.begun - 1}"]
+    wanted += [name for name in told.files if "/_metadata/" in name]
+    by_source: dict[str, list[str]] = {}
+    for name in told.files:
+        if name.startswith("sources/"):
+            by_source.setdefault(name.rpartition("/")[0], []).append(name)
+    for names in by_source.values():
+        whole = [_number(name) for name in names if name.endswith(".compact") and (checkpoint / name).exists()]
+        wanted += [name for name in names if _number(name) > max(whole, default=-1)]
+    for name in wanted:
+        if name in told.files and not (checkpoint / name).exists():
+            raise Damaged(checkpoint / name, "is gone, though Spark goes on from it")
+
+
+def _number(name: str) -> int:
+    stem = name.rpartition("/")[2].partition(".")[0]
+    return int(stem) if stem.isdigit() else -1
+
+
+def _state(checkpoint: Path, told: Entries, version: int) -> list[Path]:
+    """Refuse state that cannot be brought to a version; snapshots that were never listed may be cut off, and go."""
+    stores: dict[str, set[str]] = {}
+    for name in told.files:
+        if version_of(name) is not None:
+            stores.setdefault(name.rpartition("/")[0], set()).add(name.rpartition("/")[2])
+    left_over = []
+    for store, listed in stores.items():
+        folder = checkpoint / store
+        here = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+        unlisted = [name for name in here - listed if name.endswith(".snapshot")]
+        usable = here - set(unlisted)
+        snapshots = [_number(name) for name in usable if name.endswith(".snapshot") and _number(name) <= version]
+        for delta in range(max(snapshots, default=0) + 1, version + 1):
+            if f"{delta}.delta" not in usable:
+                raise Damaged(folder / f"{delta}.delta", "is gone, though the state is brought up to date from it")
+        left_over += [folder / name for name in unlisted]
+    return left_over
+
+
+def _positions(one: Checkpoint, folders: Folders, told: Entries, is_done: bool, needed: dict[str, int]) -> None:
+    """Refuse channels that end before the place at which a checkpoint reads on, or begin after it."""
+    ends = _offsets(one.path, told.begun)
+    before = _offsets(one.path, told.begun - 1) if told.begun else None
+    for entry, stream in told.entries.items():
+        reads_on = batches.segment_of(ends, entry)
+        start = reads_on if is_done else batches.segment_of(before, entry)
+        log = folders.stream(stream)
+        following = log.next_segment() if log.is_there() else 0
+        if following < reads_on:
+            what = f"is gone, though {one.fragment.id} has read up to segment {reads_on}"
+            raise Damaged(log.manifests / number_of(following), what)
+        needed[stream] = min(start, needed.get(stream, start))
+
+
+def _offsets(checkpoint: Path, batch: int) -> Offsets | None:
+    try:
+        return batches.read_offsets(checkpoint, batch)
+    except (json.JSONDecodeError, UnicodeDecodeError, AssertionError, IndexError, KeyError) as error:
+        raise Damaged(checkpoint / "offsets" / str(batch), f"cannot be read ({type(error).__name__})") from error
+
+
+def _outputs(one: Checkpoint, folders: Folders, sinks: dict[str, Log]) -> None:
+    """Refuse a checkpoint that is behind what was written with it."""
+    logs = [folders.stream(stream) for stream in one.fragment.outputs]
+    logs += [sinks[name] for name in one.fragment.sinks if name in sinks]
+    for log in logs:
+        last = log.last() if log.is_there() else None
+        if last is not None and last.writer == one.writer:
+            _not_behind(one, log, last)
+
+
+def _not_behind(one: Checkpoint, log: Log, last: Manifest) -> None:
+    planned = last_planned(one.path)
+    reached = -1 if planned is None else planned
+    if last.batch > reached:
+        what = f"is gone or of an earlier time: it has come to batch {reached}, but {log.folder} holds its batch"
+        raise Damaged(one.path, f"{what} {last.batch}")
+
+
+def _segments(log: Log, needed: int | None) -> None:
+    """Refuse a stream of which a manifest or a file that somebody still needs is gone, or was cut."""
+    last = log.last() if log.is_there() else None
+    if last is None:
+        return
+    # The manifest before the first needed one carries the times.
+    first = log.first_segment() if needed is None else max(0, min(needed, last.segment) - 1)
+    _contiguous(log, first)
+    for segment in range(first, last.segment + 1):
+        manifest = log.needed_manifest(segment)
+        for file, size, _ in log.files(manifest) if needed is not None and segment >= needed else ():
+            path = Path(file)
+            if not path.is_file():
+                raise Damaged(path, f"is gone, though its records were not read yet; {FRESH}", "bring it back")
+            if path.stat().st_size != size:
+                raise Damaged(path, f"was cut off or changed: it has {path.stat().st_size} bytes, not {size}")
+
+
+def _contiguous(log: Log, first: int) -> None:
+    numbers = set(log.numbers())
+    for segment in range(first, max(numbers, default=-1) + 1):
+        if segment not in numbers:
+            raise Damaged(log.manifests / number_of(segment), "is gone")

@@ -1,0 +1,150 @@
+"""Which files of a checkpoint are known to be whole? A list that its fragment keeps beside it, with checksums.
+
+    fragments/ID/ledger-0.json   {"run": "1f0c...", "begun": 12, "files": {"offsets/12": [610, 3735928559], ...}, ...}
+
+Spark neither syncs its checkpoint nor checks it. Before a batch is worked out, and again before its results are
+committed, what Spark has written since is synced and put on this list. When a run goes on, files that differ are
+refused by name; a plan that was never begun, or the commit of a last batch that is not on the list, is taken back, so
+that Spark does that batch again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from weft.spark.disk import Damaged, Disk, read_sealed, size_and_sum
+
+
+class Entries(msgspec.Struct):
+    """What a ledger says."""
+
+    run: str
+    begun: int = -1
+    entries: dict[str, str] = {}
+    files: dict[str, tuple[int, int]] = {}
+
+
+class Ledger:
+    """The list of a checkpoint's files that are synced and whole."""
+
+    def __init__(self, checkpoint: Path, run: str, disk: Disk, told: Entries | None = None) -> None:
+        self.path = ledger_of(checkpoint)
+        self.checkpoint = checkpoint
+        self.disk = disk
+        self.told = told or read_ledger(checkpoint, run) or Entries(run)
+        self._known = {checkpoint.parents[2]}  # folders whose own names are on disk; the state folder is
+        self._lock = threading.Lock()
+
+    def begin(self, batch: int, entries: dict[str, str]) -> None:
+        """A batch is about to be worked out: its plan, and all that it rests on, is on disk and listed.
+
+        `entries` are the names of its inputs in Spark, with the channels that they read.
+        """
+        with self._lock:
+            self.told.begun = max(batch, self.told.begun)
+            self.told.entries = entries
+            for name in (f"offsets/{batch}", f"commits/{batch}"):
+                self.told.files.pop(name, None)  # a batch may have been planned, and done, before in another way
+            self._take(batch)
+            self._write()
+
+    def adopt(self, batch: int, entries: dict[str, str]) -> None:
+        """All of a checkpoint that was made to go on after a batch is on disk and listed."""
+        with self._lock:
+            self.told.begun = batch
+            self.told.entries = entries
+            self._take(batch + 1)
+            self._write()
+
+    def settle(self, batch: int) -> None:
+        """A batch is worked out and about to be committed: the state that it leaves is on disk."""
+        with self._lock:
+            self._take(batch + 1)
+
+    def look(self) -> None:
+        """List what Spark has written after the last batch, once it has committed it."""
+        with self._lock:
+            commit = f"commits/{self.told.begun}"
+            if commit not in self.told.files and (self.checkpoint / commit).exists():
+                self._take(self.told.begun + 1)
+                self._write()
+
+    def _take(self, version: int) -> None:
+        """Sync what Spark has written since the last time, and list it; of the state nothing beyond a version.
+
+        A batch that is done again writes over what it has left of the state, so that this is not listed before.
+        """
+        found = {name: path for name, path in files_of(self.checkpoint) if (version_of(name) or 0) <= version}
+        sums = {}
+        for name in found.keys() - self.told.files.keys():
+            with suppress(FileNotFoundError):  # Spark tidies up as it goes
+                sums[name] = size_and_sum(found[name])
+        with suppress(FileNotFoundError):
+            self.disk.sync([found[name] for name in sums], self._folders([found[name].parent for name in sums]))
+        self.told.files = {name: told for name, told in self.told.files.items() if name in found} | sums
+
+    def _folders(self, holding: Iterable[Path]) -> list[Path]:
+        """Folders that have got new names: those of the files, and above them those that are new themselves."""
+        found = dict.fromkeys(holding)
+        for folder in list(found):
+            one = folder
+            while one not in self._known:
+                self._known.add(one)
+                one = one.parent
+                found[one] = None
+        return list(found)
+
+    def _write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.disk.seal(self.path, self.told)
+
+
+def ledger_of(checkpoint: Path) -> Path:
+    """Where the ledger of a checkpoint lies: beside it."""
+    return checkpoint.with_name(f"ledger-{checkpoint.name.rpartition('-')[2]}.json")
+
+
+def read_ledger(checkpoint: Path, run: str) -> Entries | None:
+    """The ledger of a checkpoint; None where there is none, or it is garbled: then nothing is known of its files."""
+    path = ledger_of(checkpoint)
+    try:
+        found = msgspec.convert(read_sealed(path), Entries)
+    except (FileNotFoundError, NotADirectoryError, Damaged, msgspec.ValidationError):
+        return None
+    if run and found.run != run:
+        raise Damaged(path, f"belongs to another run ({found.run}), not to {run}")
+    return found
+
+
+def files_of(checkpoint: Path) -> Iterator[tuple[str, Path]]:
+    """All files of a checkpoint that have their names, by their path within it."""
+    waiting = [checkpoint]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(folder) as found:
+                listed = list(found)
+        except FileNotFoundError:  # Spark tidies up as it goes
+            continue
+        for entry in listed:
+            if entry.name.startswith("."):
+                continue
+            path = Path(entry.path)
+            if entry.is_dir():
+                waiting.append(path)
+            else:
+                yield str(path.relative_to(checkpoint)), path
+
+
+def version_of(name: str) -> int | None:
+    """The version that a file of the state brings it to, None for other files."""
+    if not name.startswith("state/") or not name.endswith((".delta", ".snapshot")):
+        return None
+    number = Path(name).stem
+    return int(number) if number.isdigit() else None
