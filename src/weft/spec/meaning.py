@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, RateAt, RestartAt, Source, Walk
+from weft.spec.conf import check_spark
 from weft.spec.ddl import is_timestamp
 from weft.spec.flow import check_queries
 from weft.spec.names import check_known, check_names, check_site
@@ -18,6 +19,7 @@ def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[
         _check_source(source, f"sources[{index}]", deployment, problems)
     check_queries(deployment, problems, blocks)
     check_paths(deployment, problems)
+    check_spark(deployment, problems)
     _check_control(deployment, problems)
     for index, happening in enumerate(deployment.scenario):
         _check_happening(happening, f"scenario[{index}]", deployment, problems)
