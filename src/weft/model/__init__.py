@@ -17,12 +17,13 @@ from weft.model.queries import (
     Source,
     Watermark,
 )
+from weft.model.running import Spark, Store
 from weft.model.scenario import CrashAt, Happening, MoveAt, PartitionAt, RateAt, RestartAt
 from weft.model.sites import Batch, Link, Site
 
 __all__ = [
     "Arrivals", "Balance", "Batch", "Column", "Constant", "Control", "Cost", "CrashAt", "Deployment", "Happening",
     "JoinWindow", "Link", "MoveAt", "OnOff", "Operator", "Order", "PartitionAt", "Place", "Placement", "Poisson",
-    "Promise", "Query", "Queue", "RateAt", "RestartAt", "Scale", "Serve", "Sine", "Sink", "Site", "Source", "Trace",
-    "Walk", "Watermark", "Weights",
+    "Promise", "Query", "Queue", "RateAt", "RestartAt", "Scale", "Serve", "Sine", "Sink", "Site", "Source", "Spark",
+    "Store", "Trace", "Walk", "Watermark", "Weights",
 ]

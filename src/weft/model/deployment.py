@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from weft.model.control import Control
 from weft.model.queries import Query, Source
+from weft.model.running import Spark, Store, shared_spark
 from weft.model.scenario import Happening
 from weft.model.sites import Link, Site
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Sites, links, sources, queries, control and scenario; `folder` is where relative paths start."""
+    """Sites, links, sources, queries, control, scenario, store and Spark; `folder` is where relative paths start."""
 
     sites: tuple[Site, ...]
     sources: tuple[Source, ...]
@@ -21,6 +22,8 @@ class Deployment:
     control: Control = Control()
     scenario: tuple[Happening, ...] = ()
     folder: str = "."
+    store: Store = Store()
+    spark: Spark = Spark()
 
     def site(self, name: str) -> Site:
         """The site of that name; KeyError where there is none."""
@@ -42,3 +45,7 @@ class Deployment:
             if query.name == name:
                 return query
         raise KeyError(name)
+
+    def shared_spark(self) -> tuple[Spark, tuple[str, ...]]:
+        """The Spark of a run in one process, its master named, and what its sites cannot agree upon."""
+        return shared_spark(self.spark, {site.name: site.spark for site in self.sites})

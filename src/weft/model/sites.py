@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weft.model.running import Spark
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -24,6 +26,7 @@ class Site:
     parent: str | None = None
     failure_probability: float = 0.0
     batch: Batch | None = None
+    spark: Spark = Spark()
 
 
 @dataclass(frozen=True, slots=True)

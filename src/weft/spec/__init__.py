@@ -1,17 +1,20 @@
 """What did the user write? Files and the Python API, to model; every error names file, line and field."""
 
+from weft.spec.conf import is_kept
 from weft.spec.ddl import ddl
 from weft.spec.facts import changes_count, is_stateful, keys_of, sole_filter, window_column_of
 from weft.spec.keys import AVAILABLE_POLICIES, schema
 from weft.spec.lineage import passes_through
 from weft.spec.ordering import AT_ONCE, order_of, with_ordered_time
+from weft.spec.paths import absolute
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
 from weft.spec.sql import with_reads_from
+from weft.spec.store import store_of
 from weft.spec.streams import columns
 
 __all__ = [
-    "AT_ONCE", "AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "as_plain", "changes_count", "check",
-    "columns", "ddl", "is_stateful", "keys_of", "load", "order_of", "passes_through", "schema", "sole_filter",
-    "validate", "window_column_of", "with_ordered_time", "with_reads_from",
+    "AT_ONCE", "AVAILABLE_POLICIES", "Problem", "Report", "SpecError", "absolute", "as_plain", "changes_count", "check",
+    "columns", "ddl", "is_kept", "is_stateful", "keys_of", "load", "order_of", "passes_through", "schema",
+    "sole_filter", "store_of", "validate", "window_column_of", "with_ordered_time", "with_reads_from",
 ]

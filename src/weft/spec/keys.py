@@ -9,6 +9,7 @@ from weft.model import Deployment
 from weft.spec.ddl import Ddl
 from weft.spec.forms import ByKind, ByVerb, CostForm, OrderForm, Watermarks
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
+from weft.spec.store import StoreForm
 from weft.spec.tables import ByName, Items, Key, Table
 
 AVAILABLE_POLICIES = (
@@ -32,6 +33,13 @@ _SHARE = Number(at_least=0, at_most=1)
 _USE = Number(above=0, at_most=1)
 _OPTIONS = ByName(Scalar())
 
+SPARK = Table(model.Spark, "a Spark", (
+    Key("master", Text(
+        "local, local[N] or local[*]", r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?", "; other masters are not there yet",
+    ), "how many cores of this machine Spark takes; absent: local[*], all of them"),
+    Key("conf", _OPTIONS, "further settings of Spark, which win over Weft's own, as spark.driver.memory"),
+))
+
 SITE = Table(model.Site, "a site", (
     Key("name", _SITE_NAME, "what the site is called", required=True),
     Key("capacity", _POSITIVE, "relative speed: 2.0 halves the time a record takes"),
@@ -43,6 +51,7 @@ SITE = Table(model.Site, "a site", (
         Key("interval_ms", _NOT_NEGATIVE, "the least time between the beginnings of two batches"),
         Key("fixed_ms", _NOT_NEGATIVE, "what a batch costs besides its records, on a site of capacity 1"),
     )), "the twin serves records in micro-batches here, as Spark does; absent: one by one"),
+    Key("spark", SPARK, "the Spark that it would have of its own; sites in one process share one"),
 ))
 
 LINK = Table(model.Link, "a link", (
@@ -219,6 +228,8 @@ DEPLOYMENT = Table(Deployment, "a deployment", (
     Key("queries", Items(QUERY, 1), "what is computed", required=True),
     Key("control", CONTROL, "how it is steered; parts that are absent are off, except place"),
     Key("scenario", Items(HAPPENING), "what happens to it while it runs"),
+    Key("store", StoreForm(), "where streams, checkpoints and logs lie; absent: .weft beside this file"),
+    Key("spark", SPARK, "the Spark that all sites of a process share; it wins over what sites say"),
 ))
 
 

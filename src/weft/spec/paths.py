@@ -1,4 +1,4 @@
-"""Is the data there, and do sinks keep clear of it and of one another?"""
+"""Is the data there, and do sinks keep clear of it, of one another and of the state?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
@@ -17,35 +18,97 @@ _FILES = ("csv", "json", "parquet", "replay")
 GENERATOR = "generate.py"
 """What makes the data of an example, beside its deployment file."""
 _LOOKED_AT_MAX = 100
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|(file|dbfs|hdfs|s3[an]?|gs):")
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder that a sink takes: where it really lies, who says so, and what is hidden beside it."""
+
+    path: str
+    hidden: str
+    field: str
+
+    @property
+    def sink(self) -> str:
+        """The sink, as messages call it."""
+        return self.field.removesuffix(".path")
 
 
 def check_paths(deployment: Deployment, problems: Problems) -> None:
-    """Reports source paths that hold nothing and sink folders that would harm or be harmed."""
+    """Reports source paths that hold nothing, and folders of sinks and state that would harm or be harmed."""
+    state = _check_store(deployment, problems)
     for index, source in enumerate(deployment.sources):
-        message = _source_problem(source, deployment.folder)
+        message = _source_problem(source, deployment.folder) or _state_problem(source, deployment.folder, state)
         if message is not None:
             problems.error(f"sources[{index}].path", message)
-    taken: dict[str, str] = {}
-    for path, field in _sinks(deployment, problems):
-        if path in taken:
-            problems.error(field, f"is also the folder of {taken[path]}; give each sink its own")
-        taken.setdefault(path, field.removesuffix(".path"))
-        message = _sink_problem(path, deployment)
+    taken: list[_Folder] = []
+    for folder in _sinks(deployment, problems):
+        message = _clash(folder, taken) or _sink_problem(folder.path, deployment, state)
         if message is not None:
-            problems.error(field, message)
+            problems.error(folder.field, message)
+        taken.append(folder)
 
 
-def _sinks(deployment: Deployment, problems: Problems) -> Iterator[tuple[str, str]]:
+def absolute(path: str, folder: str) -> str:
+    """A path of the deployment file, `~` written out; relative ones start at its folder."""
+    return os.path.abspath(os.path.join(folder, os.path.expanduser(path)))
+
+
+def _check_store(deployment: Deployment, problems: Problems) -> str:
+    """Reports a store that is no folder to keep state in; where it really lies, nothing where that is wrong."""
+    path = deployment.store.path
+    if "\0" in path:
+        return ""
+    field = "store.path" if "store.path" in problems.lines else "store"
+    if _SCHEME.match(path):
+        problems.error(field, f"`{brief(path)}` is not a folder of this machine; give one, as .weft")
+        return ""
+    state = _real(path, deployment.folder)
+    if _holds(state, os.path.realpath(deployment.folder)):
+        problems.error(field, "holds the deployment file itself; give the state its own folder, as .weft")
+        return ""
+    if os.path.isfile(state):
+        problems.error(field, f"`{brief(state)}` is a file; state needs a folder")
+    return state
+
+
+def _sinks(deployment: Deployment, problems: Problems) -> Iterator[_Folder]:
     for at, query in enumerate(deployment.queries):
         for index, sink in enumerate(query.sinks):
-            field = f"queries[{at}].sink" + (f"[{index}]" if len(query.sinks) > 1 else "")
+            field = f"queries[{at}].sink" + (f"[{index}]" if len(query.sinks) > 1 else "") + ".path"
             if sink.format == "console":
                 if sink.path is not None:
-                    problems.error(f"{field}.path", "a console sink has no path; leave it out")
+                    problems.error(field, "a console sink has no path; leave it out")
             elif sink.path is None:
-                problems.error(f"{field}.path", f"is missing: a {sink.format} sink needs the folder it writes")
-            elif _is_local(sink.path) and "\0" not in sink.path:
-                yield _absolute(sink.path, deployment.folder), f"{field}.path"
+                problems.error(field, f"is missing: a {sink.format} sink needs the folder it writes")
+            elif _SCHEME.match(sink.path):
+                problems.error(field, f"{_elsewhere(sink.path, 'folder')}; give one, as out/{query.name}")
+            elif "\0" not in sink.path:
+                above, name = os.path.split(absolute(sink.path, deployment.folder))
+                hidden = os.path.join(os.path.realpath(above), f".{name}.weft")
+                yield _Folder(_real(sink.path, deployment.folder), hidden, field)
+
+
+def _elsewhere(path: str, what: str) -> str:
+    hint = " (leave `file:` out)" if path.startswith("file:") else ""
+    return f"`{brief(path)}` is not a {what} of this machine{hint}"
+
+
+def _clash(folder: _Folder, taken: list[_Folder]) -> str | None:
+    """What is wrong with a sink's folder beside those of the sinks before it."""
+    for other in taken:
+        if folder.path == other.path:
+            return f"is also the folder of {other.sink}; give each sink its own"
+        if _holds(other.path, folder.path):
+            return f"lies in the folder of {other.sink}, whose readers would find both; give each sink its own"
+        if _holds(folder.path, other.path):
+            return f"holds the folder of {other.sink}, and readers would find both; give each sink its own"
+        for one, its in ((folder.path, other.hidden), (other.path, folder.hidden)):
+            if _holds(its, one):
+                of = other.sink if its == other.hidden else "this sink"
+                return f"`{brief(one)}` lies where {of} keeps what is on its way; give each sink its own folder"
+    return None
 
 
 def _source_problem(source: Source, folder: str) -> str | None:
@@ -53,11 +116,13 @@ def _source_problem(source: Source, folder: str) -> str | None:
         return None if source.path is None else f"a {source.format} source has no path; leave it out"
     if source.path is None:
         return f"is missing: a {source.format} source needs a file, a folder or a glob"
+    if _SCHEME.match(source.path):
+        return f"{_elsewhere(source.path, 'file or folder')}; give the path of one"
     if source.format == "replay" and not re.search(r"\.(csv|json|parquet)/?$", source.path):
         return f"must end in .csv, .json or .parquet, so that replay knows how to read it, found `{brief(source.path)}`"
-    if not _is_local(source.path) or "\0" in source.path:
+    if "\0" in source.path:
         return None
-    pattern = _absolute(source.path, folder)
+    pattern = absolute(source.path, folder)
     matched = [Path(pattern)] if os.path.lexists(pattern) else []
     matched = matched or [Path(hit) for hit in islice(_hits(pattern), _LOOKED_AT_MAX)]
     if not matched:
@@ -67,6 +132,19 @@ def _source_problem(source: Source, folder: str) -> str | None:
         wanted = os.R_OK | (os.X_OK if hit.is_dir() else 0)
         if not os.access(hit, wanted):
             return f"`{brief(hit)}` may not be read; check its permissions"
+    return None
+
+
+def _state_problem(source: Source, folder: str, state: str) -> str | None:
+    """Whether a source would read what a run keeps for itself."""
+    if source.path is None or source.format not in _FILES or "\0" in source.path or not state:
+        return None
+    read = _real(source.path, folder)
+    below = os.path.relpath(state, read).split(os.sep) if _holds(read, state) else []
+    # Spark passes over what begins with `.` or `_`, unless it is named itself.
+    seen = bool(below) and not any(name.startswith((".", "_")) and name != "." for name in below)
+    if seen or _holds(state, _fixed(read)) or (glob.has_magic(read) and any(fnmatch(s, read) for s in _upwards(state))):
+        return f"reads the state folder {brief(state)}, which changes all the time; use another `path` or `store`"
     return None
 
 
@@ -87,22 +165,29 @@ def _unbraced(pattern: str) -> list[str]:
     return [one for part in inner for one in _unbraced(part)]
 
 
-def _sink_problem(path: str, deployment: Deployment) -> str | None:
-    home = os.path.abspath(deployment.folder)
-    if _holds(path, home):
+def _sink_problem(path: str, deployment: Deployment, state: str) -> str | None:
+    if _holds(path, os.path.realpath(deployment.folder)):
         return "holds the deployment file itself, and starting over would empty it; give the sink its own folder"
     if os.path.isfile(path):
         return f"`{brief(path)}` is a file; a sink needs a folder"
+    if state and _holds(state, path):
+        return f"lies in the state folder {brief(state)}, which starting over empties; use another folder"
+    if state and _holds(path, state):
+        return f"holds the state folder {brief(state)}; give the sink its own folder"
     for source in deployment.sources:
-        if source.path is None or source.format not in _FILES or not _is_local(source.path) or "\0" in source.path:
+        if source.path is None or source.format not in _FILES or _SCHEME.match(source.path) or "\0" in source.path:
             continue
-        read = _absolute(source.path, deployment.folder)
-        fixed = read if not glob.has_magic(read) else re.split(r"[*?\[]", read)[0].rpartition("/")[0]
-        if _holds(path, fixed):
+        read = _real(source.path, deployment.folder)
+        if _holds(path, _fixed(read)):
             return f"holds what the source `{source.name}` reads, and starting over would empty it; use another folder"
         if _holds(read, path) or (glob.has_magic(read) and any(fnmatch(one, read) for one in _upwards(path))):
             return f"lies in what the source `{source.name}` reads, so the query would read itself; use another folder"
     return None
+
+
+def _fixed(read: str) -> str:
+    """The folder before the first wildcard of a glob; anything else as it is."""
+    return read if not glob.has_magic(read) else re.split(r"[*?\[]", read)[0].rpartition("/")[0]
 
 
 def _upwards(path: str) -> Iterator[str]:
@@ -114,9 +199,6 @@ def _holds(folder: str, path: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _is_local(path: str) -> bool:
-    return "://" not in path and not path.startswith("dbfs:")
-
-
-def _absolute(path: str, folder: str) -> str:
-    return os.path.abspath(os.path.join(folder, path))
+def _real(path: str, folder: str) -> str:
+    """Where a path really lies, however it is spelled; what is not there yet is taken as written."""
+    return os.path.realpath(os.path.join(folder, os.path.expanduser(path)))
