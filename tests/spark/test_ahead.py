@@ -14,6 +14,7 @@ from weft.plan.times import Times
 from weft.spark import ahead
 from weft.spark.ahead import LastBatch
 from weft.spark.batch import Offsets
+from weft.spark.disk import seal
 from weft.spark.folders import Folders
 from weft.spark.gate import Gate, Gatekeeper
 from weft.spark.log import Manifest
@@ -113,7 +114,8 @@ def test_a_rehearsal_that_is_replayed_brings_nothing(tmp_path: Path) -> None:
     folders = Folders(tmp_path)
     log = folders.stream("q.up").create()
     for segment in (31, 32):
-        (log.manifests / f"{segment:010d}").write_bytes(msgspec.json.encode(Manifest(segment, 1, "w", segment, rows=5)))
+        manifest = msgspec.json.encode(Manifest(segment, 1, "w", segment, rows=5))
+        (log.manifests / f"{segment:010d}").write_bytes(seal(manifest))
     plans = Plans(Deployment((), (), ()), folders, {})
     meaning = Meaning(plans, Times({}), fragment("q.down", "down"), False)
     meaning.first = {"from_up": 32}

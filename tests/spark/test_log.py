@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from weft.model import Sink
-from weft.spark.log import Fenced, Log, LogWriter, Manifest, fence
-from weft.spark.sinks import MANIFEST, SinkWriter, aside_of
+from weft.spark.disk import Damaged
+from weft.spark.folders import Folders
+from weft.spark.log import Fenced, Log, LogWriter, Manifest
+from weft.spark.sinks import SinkWriter
 
 
 def segment(writer: LogWriter, batch: int, rows: int = 1) -> Manifest:
@@ -54,8 +56,8 @@ def test_a_lower_epoch_can_neither_claim_nor_commit(tmp_path: Path) -> None:
 def test_a_fence_stops_the_writer_it_passes(tmp_path: Path) -> None:
     log = Log(tmp_path / "s").create()
     writer = LogWriter(log, 3, "f")
-    fence(log.folder, 4)
-    fence(log.folder, 2)
+    log.fence(4)
+    log.fence(2)
     with pytest.raises(Fenced, match="fenced by 4"):
         segment(writer, 0)
 
@@ -124,7 +126,8 @@ def test_records_of_an_uncommitted_segment_are_swept_away(tmp_path: Path) -> Non
 
 
 def sink(path: Path, epoch: int) -> SinkWriter:
-    return SinkWriter(path, Sink("o", "csv", str(path)), epoch, "f")
+    log = Folders(path.parent / "state").sink("s", path)
+    return SinkWriter(path, Sink("o", "csv", str(path)), log, epoch, "f")
 
 
 def sink_batch(writer: SinkWriter, batch: int, names: tuple[str, ...] = ("a.csv", "b.csv")) -> Manifest:
@@ -144,20 +147,61 @@ def test_readers_of_a_sink_see_every_batch_once(tmp_path: Path) -> None:
     assert not list((tmp_path / "out").glob("**/.*"))
 
 
-def test_what_a_crash_left_half_delivered_is_delivered_at_the_next_start(tmp_path: Path) -> None:
+def cut_off(writer: SinkWriter, manifest: Manifest, monkeypatch: pytest.MonkeyPatch, links: int) -> None:
+    """Commit a batch in a process that ends after so many files were given their names."""
+    link, made = os.link, []
+
+    def until(start: object, name: object) -> None:
+        if "part-0" in str(name):
+            if len(made) == links:
+                raise KeyboardInterrupt
+            made.append(name)
+        link(start, name)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "link", until)
+    with pytest.raises(KeyboardInterrupt):
+        writer.commit(manifest)
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("links", [0, 1])
+def test_what_a_crash_left_half_delivered_is_delivered_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: int
+) -> None:
     path = tmp_path / "out"
     writer = sink(path, 1)
-    manifest = sink_batch(writer, 0)
-    # As after kill -9 between two moves: pending is there, one file has already been moved.
-    import msgspec
-
-    (writer.folder() / MANIFEST).write_bytes(msgspec.json.encode(manifest))
-    waiting = writer.pending / "0000000000"
-    os.rename(writer.folder(), waiting)
-    os.rename(waiting / "a.csv", path / "part-0000000000-0.csv")
+    cut_off(writer, sink_batch(writer, 0), monkeypatch, links)
+    assert len(list(path.iterdir())) == links
     again = sink(path, 2)
     assert again.written(0)
     assert sorted(file.read_text() for file in path.glob("*.csv")) == ["0,a.csv\n", "0,b.csv\n"]
+    assert not list(again.log.data.iterdir())
+
+
+def test_a_delivery_that_is_all_but_tidied_up_counts_as_done(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    writer = sink(path, 1)
+    writer.commit(sink_batch(writer, 0))
+    left = writer.log.data / "0000000000-1"
+    left.mkdir()
+    for name in ("empty folder", "one file still there"):
+        again = sink(path, 2)
+        assert again.written(0)
+        assert len(list(path.iterdir())) == 2, name
+        left.mkdir()
+        os.link(path / "part-0000000000-0.csv", left / "a.csv")
+
+
+def test_a_result_file_of_somebody_else_is_never_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    writer = sink(path, 1)
+    (path / "part-0000000000-1.csv").write_text("precious\n")
+    with pytest.raises(Damaged, match=r"part-0000000000-1.csv: is there already"):
+        writer.commit(sink_batch(writer, 0))
+    assert (path / "part-0000000000-1.csv").read_text() == "precious\n"
+    (path / "part-0000000000-1.csv").rename(tmp_path / "mine.csv")
+    assert sink(path, 2).written(0), "what was committed is delivered once the name is free"
+    assert (path / "part-0000000000-1.csv").read_text() == "0,b.csv\n"
 
 
 def test_what_a_crash_left_aside_is_not_seen_and_goes(tmp_path: Path) -> None:
@@ -167,4 +211,50 @@ def test_what_a_crash_left_aside_is_not_seen_and_goes(tmp_path: Path) -> None:
     again = sink(path, 2)
     assert not again.written(0)
     assert not list(path.iterdir())
-    assert not (aside_of(path) / "aside").exists()
+    assert not list(again.log.data.iterdir())
+
+
+def headed(folder: Path) -> Log:
+    return Folders(folder, "r1").stream("s")
+
+
+def test_a_log_whose_last_segment_is_gone_is_refused(tmp_path: Path) -> None:
+    writer = LogWriter(headed(tmp_path), 1, "f")
+    for batch in range(3):
+        segment(writer, batch)
+    (writer.log.manifests / "0000000002").unlink()
+    with pytest.raises(Damaged, match="0000000002: is gone, though it was committed"):
+        LogWriter(headed(tmp_path), 2, "f")
+
+
+def test_a_stream_whose_folder_has_gone_is_not_made_again(tmp_path: Path) -> None:
+    writer = LogWriter(headed(tmp_path), 1, "f")
+    segment(writer, 0)
+    moved = tmp_path / "away"
+    os.rename(writer.log.folder, moved)
+    for attempt in (lambda: LogWriter(headed(tmp_path), 2, "f"), lambda: headed(tmp_path).fence(3)):
+        with pytest.raises(Damaged, match="is gone, though it held segments up to 0"):
+            attempt()
+    with pytest.raises(Damaged, match="is gone in the middle of the run"):
+        writer.commit(Manifest(1, 1, "f", 1))
+    assert not writer.log.folder.exists()
+    os.rename(moved, writer.log.folder)
+    assert LogWriter(headed(tmp_path), 2, "f").segment == 1
+
+
+def test_a_manifest_of_another_run_is_refused(tmp_path: Path) -> None:
+    segment(LogWriter(headed(tmp_path), 1, "f"), 0)
+    with pytest.raises(Damaged, match="belongs to another run"):
+        Folders(tmp_path, "r2").stream("s").last()
+
+
+@pytest.mark.parametrize("harm", [b"", b"{", None])
+def test_a_manifest_that_is_emptied_cut_or_garbled_is_refused_by_name(tmp_path: Path, harm: bytes | None) -> None:
+    writer = LogWriter(headed(tmp_path), 1, "f")
+    segment(writer, 0)
+    path = writer.log.manifests / "0000000000"
+    content = bytearray(path.read_bytes())
+    content[40] ^= 1
+    path.write_bytes(bytes(content) if harm is None else harm)
+    with pytest.raises(Damaged, match="0000000000: is "):
+        headed(tmp_path).last()

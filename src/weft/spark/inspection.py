@@ -15,7 +15,7 @@ from pathlib import Path
 from weft.plan.fragments import Fragment
 from weft.spark import batch as batches
 from weft.spark.batch import Offsets
-from weft.spark.checkpoint import last_planned
+from weft.spark.checkpoint import last_committed, last_planned
 from weft.spark.disk import FRESH, Damaged, Disk, size_and_sum
 from weft.spark.folders import Folders
 from weft.spark.ledger import Entries, files_of, ledger_of, read_ledger, version_of
@@ -51,7 +51,7 @@ def inspect(
     left_over: list[Path] = []
     needed: dict[str, int] = {}
     for one in checkpoints:
-        left_over += _checkpoint(one, folders, needed)
+        left_over += _checkpoint(one, folders, sinks, needed)
         _outputs(one, folders, sinks)
     for stream in {stream for one in fragments for stream in (*one.outputs, *one.channels)}:
         _segments(folders.stream(stream), needed.get(stream))
@@ -88,13 +88,16 @@ def mend_ticks(folders: Folders, fragments: Sequence[Fragment]) -> None:
                 folders.disk.replace(path, tick_content(path.stem))
 
 
-def _checkpoint(one: Checkpoint, folders: Folders, needed: dict[str, int]) -> list[Path]:
+def _checkpoint(one: Checkpoint, folders: Folders, sinks: dict[str, Log], needed: dict[str, int]) -> list[Path]:
     """What must go of a checkpoint that is whole; notes in `needed` from which segment its channels are needed."""
     told = read_ledger(one.path, folders.run)
     planned = last_planned(one.path)
     if told is None:
         if planned is None:
             _never_read(one, folders)
+        if planned == 0 and last_committed(one.path) is None and not _has_written(one, folders, sinks):
+            # The first batch was planned, and nothing of it was begun.
+            return [path for _, path in files_of(one.path)]
         return []
     if not one.path.is_dir():
         raise Damaged(one.path, f"is gone, though {told.begun + 1} batches were begun with it")
@@ -202,20 +205,26 @@ def _offsets(checkpoint: Path, batch: int) -> Offsets | None:
 
 def _outputs(one: Checkpoint, folders: Folders, sinks: dict[str, Log]) -> None:
     """Refuse a checkpoint that is behind what was written with it."""
-    logs = [folders.stream(stream) for stream in one.fragment.outputs]
-    logs += [sinks[name] for name in one.fragment.sinks if name in sinks]
-    for log in logs:
-        last = log.last() if log.is_there() else None
-        if last is not None and last.writer == one.writer:
-            _not_behind(one, log, last)
-
-
-def _not_behind(one: Checkpoint, log: Log, last: Manifest) -> None:
     planned = last_planned(one.path)
     reached = -1 if planned is None else planned
-    if last.batch > reached:
-        what = f"is gone or of an earlier time: it has come to batch {reached}, but {log.folder} holds its batch"
-        raise Damaged(one.path, f"{what} {last.batch}")
+    for log, last in _written(one, folders, sinks):
+        if last.batch > reached:
+            what = f"is gone or of an earlier time: it has come to batch {reached}, but {log.folder} holds its batch"
+            raise Damaged(one.path, f"{what} {last.batch}")
+
+
+def _has_written(one: Checkpoint, folders: Folders, sinks: dict[str, Log]) -> bool:
+    """True if a batch of a checkpoint lies in a stream or sink."""
+    return any(last.batch >= 0 for _, last in _written(one, folders, sinks))
+
+
+def _written(one: Checkpoint, folders: Folders, sinks: dict[str, Log]) -> Iterator[tuple[Log, Manifest]]:
+    """The streams and sinks that a checkpoint was the last to write to, with what it wrote last."""
+    logs = [folders.stream(stream) for stream in one.fragment.outputs]
+    for log in (*logs, *(sinks[name] for name in one.fragment.sinks if name in sinks)):
+        last = log.last() if log.is_there() else None
+        if last is not None and last.writer == one.writer:
+            yield log, last
 
 
 def _segments(log: Log, needed: int | None) -> None:

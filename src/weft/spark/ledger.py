@@ -101,7 +101,7 @@ class Ledger:
         return list(found)
 
     def _write(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.disk.make(self.path.parent)
         self.disk.seal(self.path, self.told)
 
 

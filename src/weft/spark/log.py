@@ -17,7 +17,6 @@ was from one that is gone: a folder is made once, and never again where it was.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -107,7 +106,7 @@ class Log:
     def note_head(self, segment: int) -> None:
         """Keep elsewhere how far the stream has come."""
         if self.head is not None:
-            self.head.parent.mkdir(parents=True, exist_ok=True)
+            self.disk.make(self.head.parent)
             self.disk.seal(self.head, segment, sync=False)
 
     def numbers(self) -> list[int]:
@@ -310,11 +309,11 @@ class LogWriter:
         """Delete what every reader has passed, but for the last manifest before it, which carries the times."""
         needed = self.log.needed()
         for segment in _below(self.log.numbers(), needed - 1):
-            (self.log.manifests / number_of(segment)).unlink(missing_ok=True)
+            self.log.disk.remove(self.log.manifests / number_of(segment))
         for name in os.listdir(self.log.data):
             number = name.partition("-")[0]
             if number.isdigit() and int(number) < needed:
-                shutil.rmtree(self.log.data / name, ignore_errors=True)
+                self.log.disk.remove_tree(self.log.data / name)
 
 
 def _below(numbers: Iterable[int], bound: int) -> list[int]:

@@ -109,7 +109,7 @@ def _owner(claim: Claim, goes_on: bool) -> Owner | None:
 
 def _unrecorded(claim: Claim) -> Standing:
     """A folder that no run has claimed is free, unless it holds what only a run writes."""
-    if claim.hidden.is_dir() and any(claim.hidden.iterdir()):
+    if claim.hidden.is_dir() and any(not entry.name.startswith(".") for entry in claim.hidden.iterdir()):
         says = f"{claim.hidden} does not say whose results {claim.path} holds (it has no {OWNER})"
         return Standing(None, f"{says}; move both away, or choose another folder")
     found = sorted(entry.name for entry in claim.path.iterdir()) if claim.path.is_dir() else []

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weft.model import Sink
-from weft.spark.disk import Damaged
+from weft.spark.disk import Damaged, size_and_sum
 from weft.spark.log import Log, LogWriter, Manifest, number_of
 
 
@@ -44,8 +44,11 @@ class SinkWriter(LogWriter):
 
     def _deliver(self, manifest: Manifest, folder: Path) -> None:
         disk = self.log.disk
-        for name, result in zip(manifest.files, results_of(manifest, self.sink.format), strict=True):
-            self._link(folder / name, self.path / result)
+        for name, result, told in zip(
+            manifest.files, results_of(manifest, self.sink.format), zip(manifest.sizes, manifest.sums, strict=True),
+            strict=True,
+        ):  # fmt: skip
+            self._link(folder / name, self.path / result, told)
         if manifest.files:
             disk.sync((), [self.path])
         if manifest.replaces:
@@ -55,7 +58,7 @@ class SinkWriter(LogWriter):
             disk.sync((), [self.path])
         disk.remove_tree(folder)
 
-    def _link(self, start: Path, result: Path) -> None:
+    def _link(self, start: Path, result: Path, told: tuple[int, int]) -> None:
         try:
             self.log.disk.link(start, result)
         except FileNotFoundError:
@@ -63,7 +66,8 @@ class SinkWriter(LogWriter):
                 raise Damaged(self.path, "is gone in the middle of the run") from None
             # Delivered before: only the first name is gone.
         except FileExistsError:
-            if not os.path.samefile(start, result):
+            # The same file under two names, or a copy of it where the folders were copied since.
+            if not os.path.samefile(start, result) and size_and_sum(result) != told:
                 raise Damaged(
                     result, "is there already, and this run did not write it", "move it away; the same command goes on"
                 ) from None

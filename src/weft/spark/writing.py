@@ -5,7 +5,6 @@ Before its turn has come a fragment owns no outputs: its first batch is written 
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections import deque
@@ -134,7 +133,7 @@ class BatchWriter:
     def forget_ahead(self) -> None:
         """Throw away what lies aside."""
         for place in places(self.plans, self.fragment):
-            shutil.rmtree(place.ahead(self.born), ignore_errors=True)
+            place.log.disk.remove_tree(place.ahead(self.born))
 
     def finish_sources(self) -> None:
         """No more comes from sources: end the streams as soon as no channel brings anything either."""
@@ -276,7 +275,7 @@ class BatchWriter:
             told = Told(brought.births, times, brought.ended, inputs, brought.offsets.watermark_ms)
             self._commit(output, batch, written, told)
         elif written.folder is not None:
-            shutil.rmtree(written.folder, ignore_errors=True)
+            output.writer.log.disk.remove_tree(written.folder)
 
     def _commit(self, output: Output, batch: int, written: Written, told: Told) -> None:
         if self.ledger is not None:

@@ -92,6 +92,7 @@ class Resuming:
         """Take up the state as it was left, or begin one; the summary of a run that was finished before."""
         record = self._record(fresh=False)
         standings = self._standings(record)
+        self.state.sweep()
         if record is None:
             sinks = {claim.sink: str(claim.path) for claim in self._claims()}
             record = self.state.begin(self.parts, sinks, self._sources())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import time
 import uuid
 from collections.abc import Mapping
@@ -73,14 +74,14 @@ class State:
         if not self.path.is_dir() or (self.path / RUN_FILE).exists():
             return
         found = sorted(entry.name for entry in self.path.iterdir() if not (entry / RUN_FILE).exists())
-        foreign = [name for name in found if name not in OURS]
+        foreign = [name for name in found if name not in OURS and not _half_written(name)]
         if foreign:
             shown = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3} more" if len(foreign) > 3 else "")
             raise CannotRun(
                 f"{self.path} is no state folder of Weft: it holds {shown}, and no {RUN_FILE}. Nothing was touched; "
                 "give the state a folder of its own with --state"
             )
-        if any(name not in (LOCK, "logs", "temporary") for name in found):
+        if any(name in OURS and name not in (LOCK, "logs", "temporary") for name in found):
             raise CannotRun(
                 f"{self.path / RUN_FILE} is gone, or the folder is of an earlier version of Weft: whose state it is "
                 "cannot be told. Bring it back, or move the folder away"
@@ -137,6 +138,12 @@ class State:
         """From now on all that is read and written belongs to that run."""
         self.folders = Folders(self.path, record.run, self.disk)
 
+    def sweep(self) -> None:
+        """Remove what a crash left half written."""
+        for entry in list(self.path.iterdir()) if self.path.is_dir() else ():
+            if _half_written(entry.name):
+                self.disk.remove(entry)
+
     def entries(self) -> list[Path]:
         """What of a state is there, the record last."""
         names = [*(name for name in OURS if name not in (LOCK, RUN_FILE)), RUN_FILE]
@@ -166,6 +173,11 @@ class State:
     def tell(self, name: str, value: Any) -> None:
         """Replace a plain JSON file of the state, for others to read; nothing rests on it."""
         self.disk.replace(self.path / name, json.dumps(value, default=str).encode(), sync=False)
+
+
+def _half_written(name: str) -> bool:
+    """True if a file of ours would have got another name, had it been written to its end."""
+    return any(re.fullmatch(rf"\.{re.escape(one)}\.\d+\.\d+", name) for one in FILES)
 
 
 def why_not_writable(folder: Path) -> str | None:
