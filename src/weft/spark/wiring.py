@@ -178,6 +178,7 @@ class Wiring:
             .option("path", str(log.folder))
             .option("reader", reader_name)
             .option("tick", str(self.tick))
+            .option("tasks", str(self.session.sparkContext.defaultParallelism))
             .options(**self.gate.options(name))
         )
         if way is not None and way.emulate:
