@@ -62,7 +62,9 @@ def run(
         note(f"warning: {warning}")
     from weft.bodies.live.run import Options, Run
     from weft.bodies.live.state import state_folder
+    from weft.spark.private import private_files
 
+    private_files()
     folder = state_folder(file, state)
     made = Run(deployment, folder, Options(seconds, until_done, fresh, state))
     driven, summary = _drive(made, file, json)

@@ -7,7 +7,6 @@ import inspect
 import itertools
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,11 +80,12 @@ def _run(
 ) -> Iterator[Any]:
     if not points:
         return
+    from weft.spark import temporary
     from weft.spark.parallel import parallel_map
     from weft.spark.session import start_session
 
     if session is None:
-        session = start_session(Path(tempfile.mkdtemp(prefix="weft-sweep-")), cores=os.cpu_count() or 2)
+        session = start_session(temporary.claim() / "logs")
     home = inspect.getmodule(make)
     carried = home if home is not None and home.__name__.split(".")[0] not in ("weft", "__main__") else None
     yield from parallel_map(session, lambda point: one_run(make, point, seconds, options), points, carried)

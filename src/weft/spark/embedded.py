@@ -6,24 +6,25 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from weft.model import Deployment
+from weft.model.running import MASTER
 from weft.plan.fragments import Fragment
 from weft.plan.graph import sink_name
 from weft.plan.paths import Path as Way
 from weft.plan.times import Times
-from weft.spark import sources
+from weft.spark import sources, temporary
 from weft.spark.analysis import Analysis, analyse
 from weft.spark.arrivals import Flow
 from weft.spark.batch import count_of, read_offsets
 from weft.spark.checkpoint import last_planned
 from weft.spark.engine import SparkEngine
 from weft.spark.folders import Folders, spark_name
+from weft.spark.lent import Lent, let_go
 from weft.spark.outputs import Commit, sink_path, sweep_ahead
 from weft.spark.session import start_session
 from weft.spark.sources import read_flows, write_flows
@@ -52,7 +53,7 @@ class Embedded:
     analysis: Analysis
     totals: dict[str, int] = field(default_factory=dict)
     bad: dict[str, int] = field(default_factory=dict)
-    owns_session: bool = True
+    lent: Lent | None = None
 
     def engine(
         self,
@@ -105,17 +106,36 @@ class Embedded:
         return process.poll() is None
 
     def close(self) -> None:
-        """Let Spark go, unless somebody else brought it, or it is gone already."""
-        if self.owns_session and self.alive():
-            self.session.stop()
+        """Let Spark go, or give it back to whoever brought it, unless it is gone already."""
+        if self.alive():
+            let_go(self.session, self.lent)
 
 
 def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tuple[float, float]]]) -> Embedded:
-    """Start Spark (or take the session that is there), try every operator, lay down recordings."""
-    borrowed = SparkContext._active_spark_context is not None
-    session = start_session(folders.logs, [deployment.folder])
-    analysis = analyse(session, deployment)
-    found = Embedded(session, deployment, folders, analysis, owns_session=not borrowed)
+    """Start Spark (or a session beside the one that is there), try every operator, lay down recordings."""
+    # Java may have been started in another folder than the one that a relative path starts from.
+    folders = replace(folders, state=folders.state.resolve())
+    record = folders.state / "temporary"
+    temporary.sweep(record)
+    lent = Lent.now()
+    spark, _ = deployment.shared_spark()
+    session = start_session(folders.logs, [deployment.folder], spark.master or MASTER, spark.conf, record)
+    try:
+        return _prepared(session, deployment, folders, factors, lent)
+    except BaseException:
+        let_go(session, lent)
+        raise
+
+
+def _prepared(
+    session: SparkSession,
+    deployment: Deployment,
+    folders: Folders,
+    factors: dict[str, list[tuple[float, float]]],
+    lent: Lent | None,
+) -> Embedded:
+    """All that a run needs before its first fragment starts."""
+    found = Embedded(session, deployment, folders, analyse(session, deployment), lent=lent)
     for source in deployment.sources:
         if source.format == "replay":
             found.totals[source.name] = sources.record(session, deployment, source, folders)

@@ -13,7 +13,7 @@ to the interpreter itself.
     FOLDER/ready    the nursery's own process id, there once it takes requests
 
 The script stays, asleep, as the process that Spark believes to be the reader; it is ended when the reader ends. The
-nursery ends with the process that started it, and takes all of them with it.
+nursery ends with the process that started it, and takes all of them with it, and that one's temporary folder.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import warnings
 from contextlib import suppress
 from pathlib import Path
+
+from weft.spark import temporary
 
 READER = "pyspark.sql.streaming.python_streaming_source_runner"
 PRELOADED = (READER, "pyarrow", "weft.spark.reader", "weft.spark.rate")
@@ -49,8 +50,9 @@ def interpreter() -> str:
     global _folder  # noqa: PLW0603
     if os.name != "posix":
         return sys.executable
-    if _folder is None:
-        _folder = Path(tempfile.mkdtemp(prefix="weft-nursery-"))
+    if _folder is None or not _folder.is_dir():
+        _folder = temporary.claim() / "nursery"
+        _folder.mkdir(mode=0o700)
         os.mkfifo(_folder / "ask")
         script = _folder / "python"
         script.write_text(SCRIPT.format(folder=_folder, reader=READER, python=sys.executable))
@@ -59,7 +61,8 @@ def interpreter() -> str:
         quiet = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "weft.spark.nursery", str(_folder), str(os.getpid())]
         # What readers print is for the log, as with those that Spark starts itself.
-        subprocess.Popen(command, env=quiet, stdin=subprocess.DEVNULL, stdout=2)
+        # A session of its own: it sees to what is left where everything that was started from one place is killed.
+        subprocess.Popen(command, env=quiet, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True)
     return str(_folder / "python")
 
 
@@ -105,13 +108,12 @@ class Nursery:
                 os.kill(self.children.pop(child), signal.SIGTERM)
 
     def close(self) -> None:
-        """Nothing outlives the parent."""
+        """Nothing outlives the parent, and what it had in temporary space goes too."""
         for process in (*self.children, *self.children.values()):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        for path in self.folder.iterdir():
-            path.unlink(missing_ok=True)
-        self.folder.rmdir()
+        temporary.remove(self.folder)
+        temporary.remove_after(self.folder.parent)
 
 
 def become_reader(environment: bytes) -> None:

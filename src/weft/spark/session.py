@@ -1,41 +1,62 @@
-"""One local Spark for all embedded sites: small shuffles, a fair pool per site, quiet."""
+"""One Spark for all embedded sites, of our own or beside a program's: a fair pool per site, small shuffles, quiet."""
 
 from __future__ import annotations
 
+import atexit
 import os
+import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
-from weft.spark import nursery
+from weft.model.running import MASTER
+from weft.spark import nursery, temporary
+from weft.spark.lent import beside
+from weft.spark.private import private_files
+from weft.spark.settings import LOG4J, settings, with_conf
 
 WORKERS = Path(__file__).parent / "workers"
-CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-LOG4J = """status = error
-name = weft
-appender.file.type = RollingFile
-appender.file.name = file
-appender.file.fileName = {path}
-appender.file.filePattern = {path}.%i
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex{{8}}
-appender.file.policies.type = Policies
-appender.file.policies.size.type = SizeBasedTriggeringPolicy
-appender.file.policies.size.size = 4MB
-appender.file.strategy.type = DefaultRolloverStrategy
-appender.file.strategy.max = 2
-rootLogger.level = warn
-rootLogger.appenderRef.file.ref = file
-logger.noise.name = org.apache.spark.sql.execution.streaming
-logger.noise.level = error
-"""
+JAVA_ENDS_S_MAX = 10.0
 
 
-def start_session(logs: Path, modules: Sequence[str] = (), cores: int = 2) -> SparkSession:
-    """The session that all sites of this process share; Spark's own messages go to a file in `logs`."""
+def start_session(
+    logs: Path,
+    modules: Sequence[str] = (),
+    master: str = MASTER,
+    conf: Mapping[str, str] | None = None,
+    record: Path | None = None,
+) -> SparkSession:
+    """A session for all sites of this process; Spark's own messages go to a file in `logs`.
+
+    Where the program has a Spark already it is one beside the program's own, which keeps all its settings. `record` is
+    a file that tells a later run which temporary folder to remove, should this one be killed.
+    """
+    logs = logs.resolve()
+    paths = [os.path.abspath(module) for module in modules]
+    running = SparkContext._active_spark_context
+    session = _own(logs, paths, master, conf or {}, record) if running is None else beside(running, conf or {})
+    # What is on the path of a Java process that lives already stays as it was: functions bring theirs along.
+    known = session.sparkContext.environment.get("PYTHONPATH", "")
+    session.sparkContext.environment["PYTHONPATH"] = _joined([str(WORKERS), *paths], known)
+    from weft.spark.rate import RateSource
+    from weft.spark.reader import LogSource
+
+    _register(session, LogSource, RateSource)
+    return session
+
+
+def _own(logs: Path, modules: Sequence[str], master: str, conf: Mapping[str, str], record: Path | None) -> SparkSession:
+    """A Spark of our own: private, in one temporary folder, with Python processes that start quickly."""
+    private_files()
+    atexit.unregister(end_java)
+    atexit.register(end_java)
+    folder = temporary.claim(record)
     logs.mkdir(parents=True, exist_ok=True)
     log4j = logs / "log4j2.properties"
     log4j.write_text(LOG4J.format(path=logs / "spark.log"))
@@ -43,18 +64,47 @@ def start_session(logs: Path, modules: Sequence[str] = (), cores: int = 2) -> Sp
     os.environ["PYSPARK_PYTHON"] = nursery.interpreter()
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Functions of the user's modules run in workers too; WORKERS makes each of those processes start sooner.
-    before = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(WORKERS), *modules, *before]))
-    builder = SparkSession.builder.appName("weft").master(f"local[{cores}]")
-    for key, value in settings(log4j).items():
+    os.environ["PYTHONPATH"] = _joined([str(WORKERS), *modules], os.environ.get("PYTHONPATH", ""))
+    builder = SparkSession.builder.appName("weft").master(master)
+    for key, value in with_conf(settings(log4j, folder), conf).items():
         builder = builder.config(key, value)
-    # A program may have a session already (tests, notebooks): then it is that one, with its own settings.
-    session = builder.getOrCreate()
-    from weft.spark.rate import RateSource
-    from weft.spark.reader import LogSource
-
-    _register(session, LogSource, RateSource)
+    with _temporary_in(folder):
+        session = builder.getOrCreate()
+    java = getattr(session.sparkContext._gateway, "proc", None)
+    if java is not None:
+        (folder / temporary.JAVA).write_text(str(java.pid))
     return session
+
+
+def end_java() -> None:
+    """At the end of the process: let the Java process go and remove what lies in temporary space."""
+    if SparkContext._active_spark_context is not None or not temporary.is_claimed():
+        return  # a Spark that still runs has its folder removed by the nursery
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None and process.stdin is not None:
+        with suppress(OSError, subprocess.TimeoutExpired):
+            process.stdin.close()
+            process.wait(JAVA_ENDS_S_MAX)
+    temporary.release()
+
+
+@contextmanager
+def _temporary_in(folder: Path) -> Iterator[None]:
+    """While Java starts, temporary files of this process and of those that it starts lie in a folder."""
+    before, asked = tempfile.tempdir, os.environ.get("TMPDIR")
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+        if asked is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = asked
+
+
+def _joined(first: Sequence[str], rest: str) -> str:
+    return os.pathsep.join(dict.fromkeys([*first, *(path for path in rest.split(os.pathsep) if path)]))
 
 
 # What Spark itself puts into the environment of a data source's processes.
@@ -85,49 +135,3 @@ def _register(session: SparkSession, *kinds: type[DataSource]) -> None:
     finally:
         environment.clear()
         environment.update(before)
-
-
-def settings(log4j: Path) -> dict[str, str]:
-    """What differs from Spark's defaults, and why."""
-    return {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": os.environ.get("WEFT_DRIVER_MEMORY", "2g"),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()} -XX:+UseG1GC -Xss4m",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.scheduler.mode": "FAIR",
-        "spark.sql.session.timeZone": "UTC",
-        # Two cores share a handful of small batches: the default of 200 would be all overhead.
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.adaptive.enabled": "false",
-        # A record that a filter drops while parsing would be missing from the counts, and a bad one from the policy.
-        "spark.sql.csv.filterPushdown.enabled": "false",
-        "spark.sql.json.filterPushdown.enabled": "false",
-        # Footers of channel files tell row counts and greatest event times for free, but only with this type.
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        # Hadoop's usual way to a local file starts a process (chmod, stat) for every file it makes, and as many again
-        # for a checksum file beside it: most of the time that a small batch spends on its checkpoint.
-        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-        "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
-        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-        "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
-        # Lets a stateful query restart from its checkpoint with other inputs and stateless operators.
-        "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
-        "spark.sql.streaming.offsetLog.formatVersion": "2",
-        "spark.sql.streaming.pollingDelay": "25ms",
-        "spark.sql.streaming.minBatchesToRetain": "20",
-        "spark.sql.streaming.numRecentProgressUpdates": "32",
-        # Finished jobs are of no use here, and keeping them grows the heap.
-        "spark.ui.retainedJobs": "50",
-        "spark.ui.retainedStages": "200",
-        "spark.ui.retainedTasks": "500",
-        "spark.sql.ui.retainedExecutions": "5",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Otherwise what is sent to Python is weighed after every record, a seventh of such a batch's time. Records
-        # are still counted: ten thousand at once, so that only records of 200 kB each could be too much.
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
-        # Over TCP the small messages to a worker wait for each other's receipts: 40 ms for every batch of a channel.
-        "spark.python.unix.domain.socket.enabled": str(os.name == "posix").lower(),
-    }

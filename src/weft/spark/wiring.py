@@ -181,6 +181,7 @@ class Wiring:
             .option("run", log.run)
             .option("reader", reader_name)
             .option("tick", str(self.tick))
+            .option("tasks", str(self.session.sparkContext.defaultParallelism))
             .options(**self.gate.options(name))
         )
         if way is not None and way.emulate:

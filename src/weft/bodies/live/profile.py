@@ -20,6 +20,7 @@ from weft.plan.times import watermark_of
 from weft.spark import trial
 from weft.spark.analysis import analyse
 from weft.spark.arrivals import Flow
+from weft.spark.lent import Lent, let_go
 from weft.spark.session import start_session
 
 BEHIND_MAX = 0.5  # of what a step offers: a batch or two under way are less, and a hiccup does not count
@@ -118,7 +119,8 @@ def profile(
     tell: Callable[[str], None] = lambda line: None,
 ) -> dict[str, dict[str, Any]]:
     """Capacity, cost and selectivity of operators (query, operator), each tried alone in a folder to throw away."""
-    session = start_session(folder / "logs", [deployment.folder])
+    lent, (spark, _) = Lent.now(), deployment.shared_spark()
+    session = start_session(folder / "logs", [deployment.folder], str(spark.master), spark.conf, folder / "temporary")
     try:
         schemas = analyse(session, deployment).schemas
         found = {}
@@ -128,7 +130,7 @@ def profile(
             found[f"{query}.{operator}"] = one.go(rising(rate_per_s_max), step_s, tell)
         return found
     finally:
-        session.stop()
+        let_go(session, lent)
 
 
 class _Profile:
