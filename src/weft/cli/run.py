@@ -74,7 +74,7 @@ def run(
 
 
 def _drive(made: Any, file: Path, json: bool) -> tuple[Drive, dict[str, Any]]:
-    from weft.bodies.live.run import RunFailed
+    from weft.bodies.live.failing import RunFailed
     from weft.bodies.live.state import CannotRun
     from weft.cli.driving import Drive
     from weft.cli.streams import Streams
