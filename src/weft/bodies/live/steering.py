@@ -62,8 +62,13 @@ class Steering:
                 continue
             key = path.name.removesuffix(".json")
             if key not in self._requests:
-                asked = json.loads(path.read_text())
-                self._requests[key] = self.run.move(asked["query"], asked["operator"], asked["to"])
+                try:
+                    asked = json.loads(path.read_text(encoding="utf-8"))
+                    query, operator, to = str(asked["query"]), str(asked["operator"]), str(asked["to"])
+                except (ValueError, KeyError, TypeError):  # nobody's request is worth the run
+                    path.unlink(missing_ok=True)
+                    continue
+                self._requests[key] = self.run.move(query, operator, to)
             move = self._requests[key]
             if move.state == "refused" or (move.state == "done" and self._pause_known(move)):
                 answer = {**move.as_json(), "state": move.state, "why": move.why}
