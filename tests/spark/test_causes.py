@@ -9,6 +9,7 @@ import pytest
 
 from tests.spark import error_texts as said
 from weft.model import Column, Source
+from weft.spark import causes
 from weft.spark.causes import JAVA_GONE, LOG, Cause, cause_in, cause_of, keep
 
 SCHEMA = (Column("id", "INT"), Column("v", "DOUBLE"))
@@ -89,11 +90,20 @@ def test_our_own_word_of_damage_goes_through_a_worker_unchanged(tmp_path: Path) 
     )
 
 
-def test_a_full_disk_is_told_by_the_place_that_has_no_room(tmp_path: Path) -> None:
-    found = told(tmp_path, said.in_a_batch(said.FULL.format(folder=tmp_path / "out")))
-    assert found.permanent
-    assert found.text.startswith("No space left on device: the disk at /")
-    assert found.text.endswith("free some space, and the same command goes on")
+def test_a_full_disk_is_told_by_the_place_that_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = {str(tmp_path): 10**9, str(tmp_path / "full"): 0}
+    (tmp_path / "full").mkdir()
+    monkeypatch.setattr(causes, "_free_bytes", lambda path: room.get(path, 10**9))
+    monkeypatch.setattr(os.path, "ismount", lambda path: path in (str(tmp_path / "full"), "/"))
+    text = said.in_a_batch(said.FULL.format(folder=tmp_path / "out"))
+    assert told(tmp_path, text) == Cause(
+        f"No space left on device for {tmp_path}/out; free some space, and the same command goes on", True
+    )
+    found = cause_in(text, str(tmp_path), (), [str(tmp_path / "full" / "state")])
+    assert found.text == (
+        f"No space left on device: the disk at {tmp_path}/full is full, and {tmp_path}/full/state is on it; "
+        "free some space, and the same command goes on"
+    )
 
 
 def test_python_without_room_or_permission_is_told_with_the_path(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def status(file: File, state: State = None, json: Json = False) -> None:
         print_json({**told, "alive": alive, "phase": phase, "pid": found.pid(), "state": str(found.folder)})
         return
     say(_headline(found, told, alive, phase))
-    if told:
+    if "queries" in told:
         say("")
         print_table("queries", QUERY_HEAD, query_rows(told))
         for line in left_out(told):

@@ -22,6 +22,7 @@ from weft.spark.tracebacks import Link, is_inside, links, local_path, marked_sql
 
 LOG = "errors.log"
 LOG_BYTES_MAX = 2_000_000
+ROOM_BYTES = 16 * 2**20
 JAVA_GONE = (
     "Spark's Java process has gone (killed, or out of memory); nothing committed is lost, "
     "the same command goes on from there"
@@ -76,18 +77,20 @@ class Cause:
     permanent: bool
 
 
-def cause_of(error: BaseException, folder: str = "", sources: Sequence[Source] = ()) -> Cause:
-    """Why something failed; `folder` is where the deployment and its user's code lie."""
-    return cause_in(whole(error), folder, sources)
+def cause_of(
+    error: BaseException, folder: str = "", sources: Sequence[Source] = (), places: Sequence[str] = ()
+) -> Cause:
+    """Why something failed; `folder` is where the deployment and its user's code lie, `places` what is written to."""
+    return cause_in(whole(error), folder, sources, places)
 
 
-def cause_in(text: str, folder: str = "", sources: Sequence[Source] = ()) -> Cause:
+def cause_in(text: str, folder: str = "", sources: Sequence[Source] = (), places: Sequence[str] = ()) -> Cause:
     """As `cause_of`, from the text that `whole` gives."""
     ours = _OURS.findall(text)
     if ours:
         return Cause(ours[-1].strip(), True)
     if _FULL.search(text):
-        return Cause(_full(text, folder), True)
+        return Cause(_full(text, [*places, *([folder] if folder else [])]), True)
     record = malformed(text, folder, sources)
     if record:
         return Cause(record, True)
@@ -120,14 +123,16 @@ def keep(logs: Path, who: str, cause: Cause, error: BaseException) -> None:
             file.write(f"{whole(error).rstrip()}\n{time.strftime('%H:%M:%S')} {who}: {cause.text}\n")
 
 
-def _full(text: str, folder: str) -> str:
-    """Of all places that are told, or that everything writes to, the one whose disk has the least room."""
-    paths = [*_paths(text), *([folder] if folder else []), tempfile.gettempdir()]
+def _full(text: str, places: Sequence[str]) -> str:
+    """Of all places that are told, or that are written to, the one whose disk has the least room."""
+    paths = [os.path.abspath(one) for one in (*_paths(text), *places, tempfile.gettempdir())]
     path = min(paths, key=lambda one: _free_bytes(_existing(one)))
     disk = _existing(path)
     while not os.path.ismount(disk):
         disk = os.path.dirname(disk)
     word = "Disk quota exceeded" if "quota" in text else "No space left on device"
+    if _free_bytes(disk) > ROOM_BYTES:  # a quota, or somebody has made room since
+        return f"{word} for {paths[0]}; free some space, {GOES_ON}"
     return f"{word}: the disk at {disk} is full, and {path} is on it; free some space, {GOES_ON}"
 
 
@@ -138,7 +143,7 @@ def _denied(text: str, folder: str) -> str:
     if read_only:
         return f"{path} cannot be written: its disk is read-only; make it writable, {GOES_ON}"
     if "Mkdirs failed" in text and _free_bytes(there) == 0:
-        return _full(text, folder)
+        return _full(text, [folder] if folder else [])
     if not os.path.isdir(there) and there != path:
         return f"{path} cannot be made: {there} is a file; take it away, {GOES_ON}"
     verb = "opened" if os.path.isfile(path) else "written"

@@ -232,6 +232,6 @@ class FragmentRun:
 
 def why_failed(error: BaseException, plans: Plans, fragment: str) -> tuple[str, bool]:
     """Why a query failed in one sentence, and whether starting again would only repeat it; the rest is logged."""
-    cause = cause_of(error, plans.deployment.folder, plans.deployment.sources)
+    cause = cause_of(error, plans.deployment.folder, plans.deployment.sources, [str(plans.folders.state)])
     keep(plans.folders.logs, fragment, cause, error)
     return cause.text, cause.permanent

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -27,9 +30,16 @@ def failed(run: Run, error: Exception, known: str | None) -> RunFailed | BadOper
     if known is None:
         keep(run.state.folders.logs, "run", Cause(text, True), error.__cause__ or error)
     run.phase = "failed"
-    # The disk may be full, or Spark gone: then the status is as old as it is.
+    told = {"phase": run.phase, "at": time.time(), "reason": text}
     with suppress(Exception):
-        run.state.write("status.json", {**run.status(), "reason": text})
+        told = {**run.status(), **told}
+    try:
+        run.state.write("status.json", told)
+    except OSError:
+        # A full disk takes no second file, and what the old one gives up has room for the reason alone.
+        with suppress(OSError):
+            short = json.dumps({key: told[key] for key in ("phase", "at", "reason")})
+            (run.state.path / "status.json").write_text(short, encoding="utf-8")
     return error if isinstance(error, BadOperator) else RunFailed(text)
 
 
@@ -39,4 +49,6 @@ def _why(run: Run, error: Exception) -> str:
         return JAVA_GONE
     if isinstance(error, RunFailed | BadOperator):
         return str(error)
-    return cause_of(error, run.deployment.folder, run.deployment.sources).text
+    folder = run.deployment.folder
+    sinks = [os.path.join(folder, sink.path) for query in run.deployment.queries for sink in query.sinks if sink.path]
+    return cause_of(error, folder, run.deployment.sources, [str(run.state.path), *sinks]).text

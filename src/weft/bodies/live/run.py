@@ -299,7 +299,7 @@ class Run:
     def _check_carriers(self) -> None:
         for carrier in (self._desk, *(site.carrier for site in self.sites.values())):
             if carrier is not None and carrier.failure is not None:
-                why = cause_of(carrier.failure, self.deployment.folder).text
+                why = cause_of(carrier.failure, self.deployment.folder, places=[str(self.state.path)]).text
                 raise RunFailed(f"{carrier.machine.name}: {why}") from carrier.failure
 
     def _wait(self, watch: Callable[[Run], None]) -> None:
