@@ -156,12 +156,48 @@ def test_with_json_only_the_document_reaches_stdout(tmp_path: Path, as_json: boo
 
 
 def test_where_java_is_missing_it_says_what_spark_said_and_what_would_help() -> None:
-    from weft.cli.run import _unexpected
+    from weft.cli.run import _failed
+    from weft.spark.causes import cause_of
 
     heard = ["WARNING: Using incubator modules: jdk.incubator.vector", "JAVA_HOME is not set"]
-    said = _unexpected(RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited"), heard, "hint")
+    why = cause_of(RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited")).text
+    assert _failed(f"f.yaml: {why}", heard, Path("f.yaml"), None).splitlines() == [
+        "f.yaml: Spark could not start; it needs Java 17 or later: set JAVA_HOME, or put `java` on the PATH",
+        "JAVA_HOME is not set",
+    ]
+
+
+def test_the_hints_after_a_failure_keep_the_state_folder() -> None:
+    from weft.cli.run import _failed
+
+    said = _failed("f.yaml: why", [], Path("f.yaml"), Path("my state"))
     assert said.splitlines() == [
-        "Spark could not start:", "JAVA_HOME is not set",
-        "Spark needs Java 17 or later: set JAVA_HOME, or put `java` on the PATH",
-    ]  # fmt: skip
-    assert _unexpected(KeyError("x"), [], "hint").splitlines() == ["KeyError: 'x'", "hint"]
+        "f.yaml: why",
+        "`weft logs f.yaml --state 'my state'` tells the story before it, "
+        "`weft logs f.yaml --state 'my state' --spark` what Spark said",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("done", "phase", "flowed_s", "said"),
+    [
+        (True, "stopped", 2.0, "done, sources flowed for 2.0 s"),
+        (False, "stopped", 2.0, "stopped; the same command resumes (sources flowed for 2.0 s)"),
+        (False, "stopped", 0.0, "stopped; the same command resumes (before records flowed)"),
+        (False, "starting", 0.0, "was done before, this is what came out then; --fresh runs it again"),
+    ],
+)
+def test_only_what_was_read_to_the_end_is_done(done: bool, phase: str, flowed_s: float, said: str) -> None:
+    from weft.cli.run import _headline
+
+    assert _headline(flowed_s, SimpleNamespace(done=done, phase=phase)) == said
+
+
+def test_a_log_that_takes_nothing_is_no_second_failure(tmp_path: Path) -> None:
+    from weft.cli.streams import Streams
+
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no disk that is always full here")
+    with Streams(json=False) as streams:
+        streams.hush(Path("/dev/full"))
+        streams.keep("a traceback")

@@ -9,9 +9,11 @@ import typer
 
 from weft import __version__
 from weft.cli import bench, check, explain, explore, lab, logs, move, order, plan, profile, run, status, stop, twin
+from weft.cli.guard import DEBUG, Guarded
 
 app = typer.Typer(
     name="weft",
+    cls=Guarded,
     help="Continuous queries over many sites on Apache Spark, that keep their promises by themselves.",
     epilog="Exit status: 0 done, 1 failed or a violation found, 2 wrong input.",
     no_args_is_help=True,
@@ -34,9 +36,12 @@ def weft(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    debug: Annotated[
+        bool, typer.Option(DEBUG, help="Show where an error came from; may stand anywhere on the line.")
+    ] = False,
 ) -> None:
     """Continuous queries over many sites on Apache Spark, that keep their promises by themselves."""
-    del version
+    del version, debug  # the one is answered, the other taken away, before anything else is read
 
 
 COMMANDS = (

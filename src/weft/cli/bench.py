@@ -15,8 +15,16 @@ from weft.cli.output import FAILED, WRONG_INPUT, Json, fail, note, print_json
 ROOT = Path(__file__).resolve().parents[3]
 
 
+def names() -> list[str]:
+    """The benchmarks there are."""
+    return sorted(path.stem for path in ROOT.glob("benchmarks/*.py") if not path.stem.startswith("_"))
+
+
+
 def bench(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One benchmark; all unless given.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help=f"One of {', '.join(names())}; all unless given.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run the benchmarks, which are part of a checkout of the project and not of the installed package.
@@ -24,14 +32,14 @@ def bench(
     \b
     Example:  weft bench overhead
     """
-    names = sorted(path.stem for path in ROOT.glob("benchmarks/*.py") if not path.stem.startswith("_"))
-    if not names:
+    there = names()
+    if not there:
         fail(f"no benchmarks in {ROOT}: they come with a checkout, set up by `make setup`", WRONG_INPUT)
-    if name is not None and name not in names:
-        fail(f"no benchmark is called `{name}`; there are: {', '.join(names)}", WRONG_INPUT)
+    if name is not None and name not in there:
+        fail(f"no benchmark is called `{name}`; there are: {', '.join(there)}", WRONG_INPUT)
     results: dict[str, Any] = {}
     failed = []
-    for one in [name] if name else names:
+    for one in [name] if name else there:
         note(f"bench {one}")
         command = [sys.executable, "-m", f"benchmarks.{one}", *(["--json"] if json else [])]
         done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE if json else None, text=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,7 +24,7 @@ def explain(
     """Show why operators are where they are, and the Spark plan of a fragment that has run.
 
     \b
-    Example:  weft explain examples/meters/deployment.yaml suspicious.hourly
+    Example:  weft explain examples/meters/deployment.yaml north.neighbourhoods
     """
     _, deployment = read(file)
     found = held(file, state)
@@ -38,7 +37,7 @@ def explain(
     elif fragment is None:
         _print_all(pieces)
     else:
-        _print_one(file, pieces[0])
+        _print_one(found, pieces[0])
 
 
 def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
@@ -63,10 +62,22 @@ def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
         piece["reasons"] = {
             name: why[query][name]
             if planned.get((query, name)) == [piece["site"]]
-            else f"placed there by the run; the file as it is now would put it on {_listed(planned, query, name)}"
+            else f"{_brought(told, query, name)}; the file as it is now would put it on {_listed(planned, query, name)}"
             for name in piece["operators"]
         }
     return pieces
+
+
+def _brought(told: dict[str, Any], query: str, name: str) -> str:
+    """How the run came to put an operator where it is."""
+    moves = [
+        one for one in told.get("moves", [])
+        if (one.get("query"), one.get("operator")) == (query, name) and "state" not in one
+    ]  # fmt: skip
+    if not moves:
+        return "placed there by the run"
+    asked = {"scenario": "the scenario", "asked for": "`weft move`"}.get(moves[-1]["reason"], moves[-1]["reason"])
+    return f"moved there by {asked}"
 
 
 def _listed(planned: dict[tuple[str, str], list[str]], query: str, name: str) -> str:
@@ -83,8 +94,8 @@ def _wanted(pieces: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 def _spark_plan(found: Held, fragment: str) -> str | None:
     try:
-        return (found.folder / "fragments" / fragment / "plan.txt").read_text()
-    except FileNotFoundError:
+        return (found.folder / "fragments" / fragment / "plan.txt").read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return None
 
 
@@ -102,13 +113,13 @@ def _relay(piece: dict[str, Any]) -> str:
     return f"carries {', '.join(piece['reads'])} to where it is needed"
 
 
-def _print_one(file: Path, piece: dict[str, Any]) -> None:
+def _print_one(found: Held, piece: dict[str, Any]) -> None:
     say(f"fragment {piece['id']} on {piece['site']}")
     for name, why in (piece["reasons"] or {"(relay)": _relay(piece)}).items():
         say(f"  {name}{' (stateful)' if name == piece['stateful'] else ''}: {why}")
     say(f"  reads {', '.join(piece['reads'])}; writes {', '.join(piece['writes'])}")
     say("")
     if piece["plan"] is None:
-        say(f"no Spark plan: the fragment has not run a batch yet; `weft run {file}` makes one")
+        say(f"no Spark plan: the fragment has not run a batch yet; {found.command('run')} makes one")
     else:
         say(piece["plan"].rstrip())

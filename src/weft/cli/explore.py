@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def explore(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The protocol; an unknown name lists those there are.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The protocol: hosting, move, balancing, exclusion or scaling.")
+    ],
     as_published: Annotated[
         bool, typer.Option("--as-published", help="The published form, to see what is wrong with it.")
     ] = False,

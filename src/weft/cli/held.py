@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft.cli.output import WRONG_INPUT, fail
+from weft.cli.output import WRONG_INPUT, command, fail, note
+
+OVER = ("stopped", "failed")
+OF_DICTS = ("queries", "fragments", "operators", "sites")
+PARTS = {"rates_per_s": dict, "backlog": dict, "down": dict, "moves": list}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +21,14 @@ class Held:
 
     file: Path
     folder: Path
+    given: Path | None = None
 
     def alive(self) -> bool:
         """Whether a process runs there: the lock goes with it, however it ends."""
         try:
             with open(self.folder / "lock", encoding="utf-8") as handle:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             return False
         except BlockingIOError:
             return True
@@ -32,26 +37,46 @@ class Held:
     def pid(self) -> int | None:
         """The process that runs there, or ran there last."""
         try:
-            return int((self.folder / "lock").read_text())
-        except (FileNotFoundError, ValueError):
+            return int((self.folder / "lock").read_text(encoding="utf-8"))
+        except (FileNotFoundError, IsADirectoryError, ValueError):
             return None
 
     def status(self) -> dict[str, Any] | None:
-        """What the run last told of itself, None before the first time."""
+        """What the run last told of itself; None before the first time, and where it cannot be read."""
+        path = self.folder / "status.json"
         try:
-            found = json.loads((self.folder / "status.json").read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
             return None
-        return found if isinstance(found, dict) else None
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no JSON"
+        else:
+            if _is_status(found):
+                return found  # type: ignore[no-any-return]
+            why = "it does not hold a run's status"
+        note(f"{path} cannot be read, as if it were not there: {why}")
+        return None
 
-    def phase(self) -> str:
+    def phase(self, told: dict[str, Any] | None) -> str:
         """What is going on there, in a word or a few."""
-        told = self.status()
         if self.alive():
-            return str(told["phase"]) if told and told["phase"] != "stopped" else "starting"
+            return str(told["phase"]) if told and told["phase"] not in OVER else "starting"
         if told is None:
             return "ended before it ran" if self.folder.joinpath("lock").exists() else "never ran"
-        return "stopped" if told["phase"] == "stopped" else "ended without stopping in order"
+        return str(told["phase"]) if told["phase"] in OVER else "ended without stopping in order"
+
+    def command(self, word: str, *more: str) -> str:
+        """A command on the same file and state, as the user would type it."""
+        return command(word, self.file, self.given, *more)
+
+
+def _is_status(found: Any) -> bool:
+    if not isinstance(found, dict) or not isinstance(found.get("phase"), str):
+        return False
+    held = [found.get(name, {}) for name in OF_DICTS]
+    return all(isinstance(found.get(name, kind()), kind) for name, kind in PARTS.items()) and all(
+        isinstance(part, dict) and all(isinstance(one, dict) for one in part.values()) for part in held
+    )
 
 
 def held(file: Path, state: Path | None) -> Held:
@@ -61,4 +86,6 @@ def held(file: Path, state: Path | None) -> Held:
     folder = state_folder(file, state)
     if not file.exists() and not folder.exists():
         fail(f"{file}: no such file, and no state in {folder}", WRONG_INPUT)
-    return Held(file, folder)
+    if folder.exists() and not folder.is_dir():
+        fail(f"{folder} is a file, where a run's state would be a folder; give another with --state", WRONG_INPUT)
+    return Held(file, folder, state)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from weft.cli.held import Held, held
-from weft.cli.output import File, State, fail, note, say
+from weft.cli.output import WRONG_INPUT, File, State, fail, note, say
 
 FOLLOW_EVERY_S = 0.25
 
@@ -28,29 +28,42 @@ def logs(
     """Show the story of a run: every input a site's machine took and what it did, one line each.
 
     \b
-    Example:  weft logs examples/meters/deployment.yaml --follow --site district-1
+    Example:  weft logs examples/meters/deployment.yaml --follow --site district-north
     """
     if spark and site is not None:
-        fail("--site: Spark's own messages belong to no site; leave --spark or --site out", 2)
+        fail("--site: Spark's own messages belong to no site; leave --spark or --site out", WRONG_INPUT)
     found = held(file, state)
-    paths = [found.folder / "logs" / name for name in ("console.log", "spark.log")] if spark else [_story(found)]
-    if not any(path.exists() for path in paths):
-        fail(f"{file}: no log in {found.folder} yet; `weft run {file}` writes one")
+    # What Spark said when a run failed comes last: it is what one looks for.
+    names = ("console.log", "spark.log", "errors.log")
+    paths = [found.folder / "logs" / name for name in names] if spark else [found.folder / "story.log"]
+    if not any(path.is_file() for path in paths):
+        fail(f"{file}: no log in {found.folder} yet; {found.command('run')} writes one")
+    if site is not None:
+        _refuse_unknown(file, paths[0], site)
     last: deque[str] = deque(maxlen=lines)
     for path in paths:
         last.extend(_shown(path, site))
     for line in last:
         say(line)
     if follow:
-        _follow(found, paths[-1], site)
+        _follow(found, paths[1] if spark else paths[0], site)
 
 
-def _story(found: Held) -> Path:
-    return found.folder / "story.log"
+def _refuse_unknown(file: Path, story: Path, site: str) -> None:
+    """Exit 2 for a site that is neither in the file nor in the story."""
+    from weft.spec import check
+
+    deployment = check(file).deployment
+    with open(story, encoding="utf-8", errors="replace") as handle:
+        there = {name for line in handle if not line.startswith("#") and (name := _site_of(line.rstrip()))}
+    sites = [one.name for one in deployment.sites] if deployment else []
+    known = [*sites, *sorted(there.difference(sites))]
+    if site not in known:
+        fail(f"--site: there is no `{site}`; there are: {', '.join(known) or 'none yet'}", WRONG_INPUT)
 
 
 def _shown(path: Path, site: str | None) -> Iterator[str]:
-    if path.exists():
+    if path.is_file():
         with open(path, encoding="utf-8", errors="replace") as handle:
             yield from _readable(handle, site)
 

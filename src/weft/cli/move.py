@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json as encoding
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from weft.cli.held import held
+from weft.cli.held import Held, held
 from weft.cli.output import WRONG_INPUT, File, Json, State, fail, note, print_json, say
 
 MOVE_S_MAX = 300.0
@@ -28,14 +29,14 @@ def move(
     A move that cannot be (tree rule, unknown site, no link, no room by planned load) changes nothing and says why.
 
     \b
-    Example:  weft move examples/meters/deployment.yaml suspicious.hourly district-1
+    Example:  weft move examples/meters/deployment.yaml north.neighbourhoods utility
     """
     query, dot, name = operator.partition(".")
     if not dot or not name:
-        fail(f"{operator}: an operator is named QUERY.OPERATOR, as suspicious.hourly", WRONG_INPUT)
+        fail(f"{operator}: an operator is named QUERY.OPERATOR, as north.neighbourhoods", WRONG_INPUT)
     found = held(file, state)
     if not found.alive():
-        fail(f"{file}: nothing runs there, so nothing can move; start it with `weft run {file}`", WRONG_INPUT)
+        fail(f"{file}: nothing runs there, so nothing can move; start it with {found.command('run')}", WRONG_INPUT)
     folder = found.folder / "requests"
     folder.mkdir(exist_ok=True)
     key = f"{time.time_ns()}"
@@ -50,11 +51,14 @@ def move(
             raise typer.Exit(WRONG_INPUT)
         fail(f"{file}: {operator} was not moved to {site}: {answer['why']}", WRONG_INPUT)
     if not json:
-        pause = "no record has come since" if answer["pause_ms"] is None else f"a pause of {answer['pause_ms']:.0f} ms"
-        say(f"{operator} moved from {answer['from']} to {answer['to']}, with {pause}")
+        say(f"{operator} moved from {answer['from']} to {answer['to']}{_pause(answer['pause_ms'])}")
 
 
-def _wait(found: Any, path: Any, timeout: float, file: Any) -> dict[str, Any]:
+def _pause(pause_ms: float | None) -> str:
+    return "; no record has come since" if pause_ms is None else f", with a pause of {pause_ms:.0f} ms"
+
+
+def _wait(found: Held, path: Path, timeout: float, file: Path) -> dict[str, Any]:
     asked_s = time.monotonic()
     told = False
     while not path.exists():
@@ -62,11 +66,17 @@ def _wait(found: Any, path: Any, timeout: float, file: Any) -> dict[str, Any]:
         if not found.alive():
             fail(f"{file}: the run ended before it answered")
         if waited_s >= timeout:
-            fail(f"{file}: no answer after {waited_s:.0f} s; `weft logs {file}` tells what goes on")
+            fail(f"{file}: no answer after {waited_s:.0f} s; {found.command('logs')} tells what goes on")
         if waited_s > 2 and not told:
             told = True
             note("waiting for a batch boundary")
         time.sleep(LOOK_S)
-    answer: dict[str, Any] = encoding.loads(path.read_text())
+    try:
+        answer = encoding.loads(path.read_text(encoding="utf-8"))
+        missing = [key for key in ("state", "why", "from", "to", "pause_ms") if key not in answer]
+    except (ValueError, TypeError):
+        missing = ["all of it"]
     path.unlink()
-    return answer
+    if missing:
+        fail(f"{path}: the answer cannot be read; {found.command('status')} shows where things are now")
+    return answer  # type: ignore[no-any-return]

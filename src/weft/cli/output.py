@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -66,6 +67,12 @@ def fail(text: str, code: int = FAILED) -> NoReturn:
     """Say what went wrong on stderr, and leave."""
     note(text)
     raise typer.Exit(code)
+
+
+def command(word: str, file: Path, state: Path | None = None, *more: str) -> str:
+    """A command as the user would type it next, in marks; a state folder that was given is given again."""
+    given = [] if state is None else ["--state", str(state)]
+    return f"`{shlex.join(['weft', word, str(file), *given, *more])}`"
 
 
 def console(file: TextIO | None = None) -> Console:

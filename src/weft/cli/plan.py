@@ -49,6 +49,8 @@ def plan(
     """
     from weft.plan import NoPlacement, counting_hops, place
 
+    if compare and plot is not None:
+        fail("--plot draws one placement, --compare has many: draw one with --policy P --plot F", WRONG_INPUT)
     report, deployment = read(file)
     deployment, taken = as_measured(file, deployment, state)
     warnings = [*warnings_of(report), *taken]

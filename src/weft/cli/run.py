@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weft.cli.guard import show_trace
 from weft.cli.output import (
     FAILED,
     WRONG_INPUT,
     File,
     Json,
     State,
+    command,
     fail,
     note,
     print_json,
@@ -22,13 +24,11 @@ from weft.cli.output import (
     say,
     warnings_of,
 )
-from weft.cli.tables import FRAGMENT_HEAD, MOVE_HEAD, QUERY_HEAD, fragment_rows, move_rows, query_rows
+from weft.cli.tables import FRAGMENT_HEAD, MOVE_HEAD, QUERY_HEAD, fragment_rows, left_out, move_rows, query_rows
 
 if TYPE_CHECKING:
     from weft.cli.driving import Drive
     from weft.model import Deployment
-
-JAVA_HINT = "Spark needs Java 17 or later: set JAVA_HOME, or put `java` on the PATH"
 
 
 def run(
@@ -67,64 +67,69 @@ def run(
     private_files()
     folder = state_folder(file, state)
     made = Run(deployment, folder, Options(seconds, until_done, fresh, state))
-    driven, summary = _drive(made, file, json)
+    driven, summary = _drive(made, file, state, json)
     summary["warnings"] = [*warnings, *(one for one in summary.get("warnings", []) if one not in warnings)]
     if json:
         print_json(summary)
     else:
-        _print(file, deployment, folder, summary, driven)
+        _print(file, state, deployment, folder, summary, driven)
 
 
-def _drive(made: Any, file: Path, json: bool) -> tuple[Drive, dict[str, Any]]:
-    from weft.bodies.live.run import RunFailed
+def _drive(made: Any, file: Path, state: Path | None, json: bool) -> tuple[Drive, dict[str, Any]]:
+    from weft.bodies.live.failing import RunFailed
     from weft.bodies.live.state import CannotRun
     from weft.cli.driving import Drive
     from weft.cli.streams import Streams
     from weft.spark.operators import BadOperator
 
-    hint = f"`weft logs {file}` tells the story before it, `weft logs {file} --spark` what Spark said"
     with Streams(json) as streams:
         driven = Drive(made, streams)
         try:
             return driven, driven.go()
         except CannotRun as error:
+            failure: Exception = error
             problem, code = f"{file}: {error}", WRONG_INPUT
         except (RunFailed, BadOperator) as error:
-            problem, code = f"{file}: {error}\n{hint}", FAILED
-        except Exception as error:
-            problem, code = _unexpected(error, streams.heard(), hint), FAILED
-            streams.keep(_trace(error))
+            failure, code = error, FAILED
+            problem = _failed(f"{file}: {error}", streams.heard(), file, state)
+    show_trace(failure)
     fail(problem, code)
 
 
-def _unexpected(error: Exception, heard: list[str], hint: str) -> str:
-    first = (str(error).strip().splitlines() or [""])[0]
-    if "JAVA_GATEWAY_EXITED" in first or isinstance(error, FileNotFoundError):
+def _failed(problem: str, heard: list[str], file: Path, state: Path | None) -> str:
+    """What went wrong and where there is more to read; of a Spark that never started, what it said itself."""
+    from weft.spark.causes import NO_JAVA
+
+    if NO_JAVA in problem:
         said = [line for line in heard if line.strip() and "incubator" not in line]
-        return "\n".join(["Spark could not start:", *(said[-5:] or [first]), JAVA_HINT])
-    return f"{type(error).__name__}: {first}\n{hint}"
+        return "\n".join([problem, *said[-5:]])
+    story, spark = command("logs", file, state), command("logs", file, state, "--spark")
+    return f"{problem}\n{story} tells the story before it, {spark} what Spark said"
 
 
-def _trace(error: Exception) -> str:
-    import traceback
+def _headline(flowed_s: float, run: Any) -> str:
+    """How it ended: only what was read to the end is done."""
+    if flowed_s and run.done:
+        return f"done, sources flowed for {flowed_s:.1f} s"
+    if run.phase == "starting":
+        return "was done before, this is what came out then; --fresh runs it again"
+    flowed = f"sources flowed for {flowed_s:.1f} s" if flowed_s else "before records flowed"
+    return f"stopped; the same command resumes ({flowed})"
 
-    return "".join(traceback.format_exception(error))
 
-
-def _print(file: Path, deployment: Deployment, folder: Path, summary: dict[str, Any], driven: Drive) -> None:
+def _print(
+    file: Path, state: Path | None, deployment: Deployment, folder: Path, summary: dict[str, Any], driven: Drive
+) -> None:
     flowed_s = driven.flowed_s
     queries = summary["queries"]
     if flowed_s:
         summary = {**summary, "rates_per_s": {name: one["records_out"] / flowed_s for name, one in queries.items()}}
     summary = {**summary, "backlog": driven.status.get("backlog", {})}
-    if flowed_s:
-        say(f"{file}: done, records flowed for {flowed_s:.1f} s")
-    elif driven.run.phase == "starting":
-        say(f"{file}: was done before, this is what came out then; --fresh runs it again")
-    else:
-        say(f"{file}: stopped before records flowed")
+    say(f"{file}: {_headline(flowed_s, driven.run)}")
     say("")
     print_table("queries", QUERY_HEAD, query_rows(summary))
+    for line in left_out(summary):
+        say(f"  {line}")
     say("")
     print_table("what ran where", FRAGMENT_HEAD, fragment_rows(summary))
     say("")
@@ -136,4 +141,4 @@ def _print(file: Path, deployment: Deployment, folder: Path, summary: dict[str, 
         for sink in query.sinks:
             where = "the console" if sink.path is None else Path(deployment.folder, sink.path)
             say(f"  {query.name}: {where} ({sink.format}, {sink.mode})")
-    say(f"state and logs: {folder}")
+    say(f"state and logs: {folder} ({command('status', file, state)}, {command('logs', file, state)})")

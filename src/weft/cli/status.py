@@ -8,12 +8,14 @@ from typing import Any
 from weft.cli.held import Held, held
 from weft.cli.output import File, Json, State, print_json, print_table, say
 from weft.cli.tables import (
+    COST_UNKNOWN,
     FRAGMENT_HEAD,
     MOVE_HEAD,
     OPERATOR_HEAD,
     QUERY_HEAD,
     SITE_HEAD,
     fragment_rows,
+    left_out,
     move_rows,
     operator_rows,
     query_rows,
@@ -28,15 +30,18 @@ def status(file: File, state: State = None, json: Json = False) -> None:
     Example:  weft status examples/meters/deployment.yaml
     """
     found = held(file, state)
-    told = found.status() or {}
-    alive, phase = found.alive(), found.phase()
+    last = found.status()
+    told = last or {}
+    alive, phase = found.alive(), found.phase(last)
     if json:
         print_json({**told, "alive": alive, "phase": phase, "pid": found.pid(), "state": str(found.folder)})
         return
     say(_headline(found, told, alive, phase))
-    if told:
+    if "queries" in told:
         say("")
         print_table("queries", QUERY_HEAD, query_rows(told))
+        for line in left_out(told):
+            say(f"  {line}")
         say("")
         print_table("what runs where" if alive else "what ran where", FRAGMENT_HEAD, fragment_rows(told))
         more = (("operators", OPERATOR_HEAD, operator_rows(told)), ("sites", SITE_HEAD, site_rows(told)),
@@ -45,6 +50,8 @@ def status(file: File, state: State = None, json: Json = False) -> None:
             if rows:
                 say("")
                 print_table(title, head, rows)
+                if title == "operators" and any(row[-1] == "-" for row in rows):
+                    say(f"  {COST_UNKNOWN}")
         for name, why in told.get("down", {}).items():
             say(f"down: {name}: {why}")
 
@@ -54,5 +61,6 @@ def _headline(found: Held, told: dict[str, Any], alive: bool, phase: str) -> str
     if alive:
         return f"{found.file}: {phase} (process {found.pid()}){age}"
     if phase == "never ran":
-        return f"{found.file}: nothing ever ran in {found.folder}; start it with `weft run {found.file}`"
-    return f"{found.file}: nothing runs; the last run {phase}{age}"
+        return f"{found.file}: nothing ever ran in {found.folder}; start it with {found.command('run')}"
+    why = f": {told['reason']}" if phase == "failed" and "reason" in told else ""
+    return f"{found.file}: nothing runs; the last run {phase}{age}{why}"

@@ -47,9 +47,10 @@ class Streams:
         return self._log.read().decode("utf-8", "replace").splitlines()
 
     def keep(self, text: str) -> None:
-        """Write to the file, where there is one."""
-        if self._log is not None:
-            self._log.write(text.encode())
+        """Write to the file, where there is one and its disk takes it."""
+        with suppress(OSError):
+            if self._log is not None:
+                self._log.write(text.encode("utf-8", "replace"))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -7,10 +7,11 @@ from typing import Any
 from weft.cli.output import Rows, number
 
 QUERY_HEAD = ("query", "in", "out", "out/s", "backlog", "p50 ms", "p95 ms", "promise")
-FRAGMENT_HEAD = ("site", "fragment", "operators", "batches", "batch ms", "records in")
+FRAGMENT_HEAD = ("site", "fragment", "operators", "batches", "last batch ms", "records in")
 MOVE_HEAD = ("operator", "from", "to", "at s", "pause ms", "of which", "reason")
 OPERATOR_HEAD = ("operator", "records in", "records out", "selectivity", "cost ms")
 SITE_HEAD = ("site", "utilisation", "of quota", "longest backlog")
+COST_UNKNOWN = "cost ms is - until a few batches of different sizes have told it"
 KEPT = {True: "kept", False: "broken", None: "-"}
 
 
@@ -31,6 +32,17 @@ def query_rows(status: dict[str, Any]) -> Rows:
             KEPT[numbers.get("promise_kept")],
         ))
     return rows
+
+
+def left_out(status: dict[str, Any]) -> list[str]:
+    """A line for each kind of record that did not come in, where there are any."""
+    lines = []
+    for key, what in (("bad_records", "bad records left out"), ("dropped", "late records dropped")):
+        counts = {name: one.get(key) or 0 for name, one in status.get("queries", {}).items()}
+        found = [f"{name} {number(count)}" for name, count in counts.items() if count]
+        if found:
+            lines.append(f"{what}: {', '.join(found)}")
+    return lines
 
 
 def fragment_rows(status: dict[str, Any]) -> Rows:
@@ -115,6 +127,7 @@ def screen(status: dict[str, Any], notes: tuple[str, ...] = ()) -> Any:
         parts.append(rich_table("what runs where", FRAGMENT_HEAD, fragment_rows(status)))
     if status.get("moves"):
         parts.append(rich_table("moves", MOVE_HEAD, move_rows(status)))
+    parts.extend(Text(line, style="yellow") for line in left_out(status))
     parts.extend(Text(f"down: {name}: {why}", style="red") for name, why in status.get("down", {}).items())
     parts.extend(Text(line, style="dim") for line in notes)
     return Group(*parts)

@@ -43,7 +43,7 @@ def analyse(session: SparkSession, deployment: Deployment) -> Analysis:
                         )
                     frame = operators.tagged(frame, watermark.column, interval_ms(watermark.delay))
                 inputs[upstream] = frame
-            result = operators.apply(operator, inputs, deployment.folder)
+            result = operators.apply(operator, inputs, deployment.folder, query=query.name)
             stream = f"{query.name}.{name}"
             schemas[stream] = sources.nullable(result.schema)
             if operator.stateful or (operator.stateful is None and operators.keeps_state(result)):

@@ -7,7 +7,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -15,7 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from weft.plan.fragments import Fragment
 from weft.plan.graph import sink_name
 from weft.plan.times import Times
-from weft.spark import operators, sources
+from weft.spark import sources
+from weft.spark.causes import cause_of, keep
 from weft.spark.counts import records_out
 from weft.spark.gate import Gate
 from weft.spark.holds import silent_for_too_long
@@ -194,7 +194,9 @@ class FragmentRun:
         if self.query is None or self.query.isActive:
             return None
         error = self.query.exception()
-        return why_failed(error) if error else ("the query ended without an error", False)
+        if error is None:
+            return "the query ended without an error", False
+        return why_failed(error, self.plans, self.fragment.id)
 
     def read_all(self, totals: dict[str, int]) -> None:
         """Wait until sources hold nothing new (of a recording: until all of it was given), then finish them."""
@@ -234,12 +236,8 @@ class FragmentRun:
                 self.plans.folders.disk.replace(nudge, str(time.time_ns()).encode(), sync=False)
 
 
-PERMANENT = (
-    "MALFORMED_RECORD", "MALFORMED_CSV", "FAILFAST", "CANNOT_PARSE", "CAST_INVALID_INPUT", "ANALYSIS", "UNRESOLVED",
-)  # fmt: skip
-
-
-def why_failed(error: Any) -> tuple[str, bool]:
-    """The message of a failed query on one line, and whether starting again would only repeat it."""
-    text = str(error)
-    return operators.one_line(error), any(word in text for word in PERMANENT)
+def why_failed(error: BaseException, plans: Plans, fragment: str) -> tuple[str, bool]:
+    """Why a query failed in one sentence, and whether starting again would only repeat it; the rest is logged."""
+    cause = cause_of(error, plans.deployment.folder, plans.deployment.sources, [str(plans.folders.state)])
+    keep(plans.folders.logs, fragment, cause, error)
+    return cause.text, cause.permanent

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from weft.model import Operator
+from weft.spark.causes import cause_of
 from weft.spark.ordering import in_place
 from weft.spec.sql import without_distinct
 
@@ -23,8 +23,6 @@ STATEFUL_NODES = (
     "FlatMapGroupsInPandasWithState", "TransformWithState", "TransformWithStateInPySpark",
     "TransformWithStateInPandas", "Join",
 )
-
-_PYTHON_ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Fenced|Warning)\b.*:")
 
 # Views are per session, and SQL is resolved against them at once: one operator at a time.
 _views = threading.Lock()
@@ -40,11 +38,14 @@ def apply(
     folder: str,
     late_folder: str = "",
     before: Sequence[str | None] = (),
+    query: str = "",
 ) -> DataFrame:
     """An operator on its inputs, which are given by the names it reads them under.
 
     One that orders puts late records into a folder, and looks into those of the operators that ordered `before` it.
+    What is wrong with it is told with its query, where that is given.
     """
+    name = f"{query}.{operator.name}" if query else operator.name
     try:
         if operator.sql is not None:
             return _sql(operator.sql, inputs)
@@ -53,20 +54,10 @@ def apply(
         assert operator.call is not None
         result = function_of(operator.call, folder)(*(inputs[name] for name in operator.from_), **operator.args)
     except Exception as error:
-        raise BadOperator(f"operator {operator.name}: {one_line(error)}") from error
+        raise BadOperator(f"operator {name}: {cause_of(error, folder).text}") from error
     if not isinstance(result, DataFrame):
-        raise BadOperator(f"operator {operator.name}: {operator.call} gave {type(result).__name__}, not a DataFrame")
+        raise BadOperator(f"operator {name}: {operator.call} gave {type(result).__name__}, not a DataFrame")
     return result
-
-
-def one_line(error: BaseException) -> str:
-    """What went wrong, without the stacks that Spark and Python append."""
-    text = str(error).split("JVM stacktrace")[0].split("\n\tat ")[0].strip()
-    if "Traceback (most recent call last)" in text:
-        errors = [line for line in text.splitlines() if _PYTHON_ERROR.match(line)]
-        text = errors[-1] if errors else text
-    text = text.split(";\n")[0].strip()
-    return text.splitlines()[0] if text else type(error).__name__
 
 
 def _sql(sql: str, inputs: dict[str, DataFrame]) -> DataFrame:

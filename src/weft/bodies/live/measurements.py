@@ -57,14 +57,18 @@ class Measurements:
 def last_measured(folder: Path) -> dict[tuple[str, str], tuple[float | None, float | None]]:
     """Cost and selectivity of operators (query, operator) as the last run in a state folder measured them."""
     try:
-        lines = (folder / FILE).read_text(encoding="utf-8").splitlines()
+        lines = (folder / FILE).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return {}
     for line in reversed(lines):
         try:
             told = json.loads(line)["operators"]
-        except (json.JSONDecodeError, KeyError, TypeError):  # a line that a crash cut off
+            split = {(name.rpartition(".")[0], name.rpartition(".")[2]): values for name, values in told.items()}
+            return {key: (_number(one["cost_ms"]), _number(one["selectivity"])) for key, one in split.items()}
+        except (ValueError, KeyError, TypeError, AttributeError):  # a line that a crash cut off, or no such line
             continue
-        split = {(name.rpartition(".")[0], name.rpartition(".")[2]): values for name, values in told.items()}
-        return {key: (values["cost_ms"], values["selectivity"]) for key, values in split.items()}
     return {}
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)

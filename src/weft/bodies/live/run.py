@@ -12,6 +12,7 @@ from typing import Any
 
 from weft.bodies.live.carrier import Carrier
 from weft.bodies.live.changes import Changes, Move
+from weft.bodies.live.failing import RunFailed, failed
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.progress import Progress
@@ -33,6 +34,7 @@ from weft.protocol.hosting import AllDone, AllRunning, AllStopped, FragmentIsDow
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import Desk, InForce, Leave
 from weft.spark import embedded
+from weft.spark.causes import cause_of
 from weft.spark.disk import Damaged
 from weft.spark.outputs import Commit
 
@@ -40,7 +42,6 @@ CONDUCTOR = "conductor"
 STATUS_EVERY_S = 1.0
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
-GONE_S_MAX = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,6 @@ class Options:
     measured: bool = True  # off only to find out what measuring costs
 
 
-class RunFailed(RuntimeError):
-    """Something that runs could not go on; the text says what and why."""
-
-
 class Run:
     """One run of a deployment, embedded: all sites in this process, over one local Spark."""
 
@@ -69,6 +66,7 @@ class Run:
         self.placement = Placement()
         self.changes: Changes | None = None
         self.phase = "starting"
+        self.done = False  # all was read to the end, with nothing left to go on with
         self.warnings: list[str] = []
         self.notes: list[str] = []
         self.down: dict[str, str] = {}
@@ -111,17 +109,17 @@ class Run:
             self._begin(watch)
             self._wait(watch)
             return self._end(watch)
-        except Exception as error:
-            if self.spark is not None and not self.spark.alive(GONE_S_MAX if _lost(error) else 0.0):
-                raise RunFailed(
-                    "Spark's Java process has gone (killed, or out of memory); nothing committed is lost, "
-                    "the same command goes on from there"
-                ) from error
+        except CannotRun:
             raise
+        except Exception as error:
+            raise failed(self, error, self._failure) from error
         finally:
-            self._close()
-            if story is not None:
-                story.close()
+            # Where a run failed, what cannot be closed either says nothing new.
+            with suppress(Exception) if self.phase == "failed" else nullcontext():
+                self._close()
+            with suppress(OSError):
+                if story is not None:
+                    story.close()
             self.state.unlock()
 
     def status(self) -> dict[str, Any]:
@@ -309,7 +307,8 @@ class Run:
     def _check_carriers(self) -> None:
         for carrier in (self._desk, *(site.carrier for site in self.sites.values())):
             if carrier is not None and carrier.failure is not None:
-                raise RunFailed(f"{carrier.machine.name}: {carrier.failure}") from carrier.failure
+                why = cause_of(carrier.failure, self.deployment.folder, places=[str(self.state.path)]).text
+                raise RunFailed(f"{carrier.machine.name}: {why}") from carrier.failure
 
     def _wait(self, watch: Callable[[Run], None]) -> None:
         assert self.progress is not None
@@ -341,7 +340,7 @@ class Run:
     def _end(self, watch: Callable[[Run], None]) -> dict[str, Any]:
         assert self.progress is not None
         assert self.spark is not None
-        done = self._failure is None and self.options.until_done and all(
+        self.done = done = self._failure is None and self.options.until_done and all(
             run.drained() for run in self.progress.engine.runs.values()
         )
         self.phase = "stopping"
@@ -355,8 +354,6 @@ class Run:
         self.progress.look(finally_=True)
         self._measurements.look(finally_=True)
         if self._failure is not None:
-            self.phase = "failed"
-            self.state.tell("status.json", {**self.status(), "reason": self._failure})
             raise RunFailed(self._failure)
         if done:
             self.spark.settle_updates(self.fragments)
@@ -395,13 +392,9 @@ def _line_writer(file: Any) -> Callable[[str], None]:
     lock = threading.Lock()
 
     def write(line: str) -> None:
-        with lock:
+        # A disk without room is told by who cannot do without it.
+        with lock, suppress(OSError):
             if not file.closed:
                 file.write(line + "\n")
 
     return write
-
-
-def _lost(error: Exception) -> bool:
-    """Whether an error looks like that of a conversation whose other side has just gone."""
-    return isinstance(error, OSError) or "Py4J" in type(error).__name__

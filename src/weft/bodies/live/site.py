@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,9 @@ from weft.protocol.hosting import (
     Remember,
 )
 from weft.protocol.machine import Effect, Input
+from weft.spark.causes import cause_of
 from weft.spark.log import Fenced
+from weft.spark.tracebacks import whole
 
 
 class Launchable(Protocol):
@@ -131,7 +134,8 @@ class SiteBody:
             self._tell(Refused(fragment, epoch, off.fence))
             return
         except Exception as error:
-            self._tell(Died(fragment, epoch, str(error) or type(error).__name__, permanent=True))
+            print(whole(error), file=sys.stderr)  # the command line keeps it in a log
+            self._tell(Died(fragment, epoch, cause_of(error).text, permanent=True))
             return
         with self._lock:
             self.running[fragment] = (epoch, run)
