@@ -111,9 +111,6 @@ def _trace(error: Exception) -> str:
 
 def _print(file: Path, deployment: Deployment, folder: Path, summary: dict[str, Any], driven: Drive) -> None:
     flowed_s = driven.flowed_s
-    queries = summary["queries"]
-    if flowed_s:
-        summary = {**summary, "rates_per_s": {name: one["records_out"] / flowed_s for name, one in queries.items()}}
     summary = {**summary, "backlog": driven.status.get("backlog", {})}
     if flowed_s:
         say(f"{file}: done, records flowed for {flowed_s:.1f} s")

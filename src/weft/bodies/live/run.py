@@ -72,6 +72,7 @@ class Run:
         self.down: dict[str, str] = {}
         self.started_s = time.monotonic()
         self.flowing_s: float | None = None
+        self.stopping_s: float | None = None
         self._flowed_before_s = 0.0
         self.sites: dict[str, SiteBody] = {}
         self.spark: embedded.Embedded | None = None
@@ -195,7 +196,7 @@ class Run:
         self.changes = Changes(self.deployment, self.state, engine, (stateful, passes))
         self.changes.clock_s = self.flowed_s
         self.changes.begin(self.placement, fragments)
-        self.progress = Progress(self.meter, engine)
+        self.progress = Progress(self.meter, engine, self.state)
         self._epochs = self.state.read("epochs.json") or {}
         for site in self.deployment.sites:
             self._start_site(site.name)
@@ -336,6 +337,7 @@ class Run:
             run.drained() for run in self.progress.engine.runs.values()
         )
         self.phase = "stopping"
+        self.stopping_s = time.monotonic()
         self.progress.look()
         (self.state.path / "stop").unlink(missing_ok=True)
         self._tell(Leave())
