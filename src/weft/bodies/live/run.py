@@ -20,6 +20,7 @@ from weft.bodies.live.state import CannotRun, State, differences, identity, why_
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.summary import status_of, summary_of
 from weft.bodies.live.transport import InProcess
+from weft.bodies.live.valid import valid
 from weft.model import Deployment, Operator, PartitionAt, Placement, Query
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.fragments import Fragment, cut
@@ -61,7 +62,8 @@ class Run:
     """One run of a deployment, embedded: all sites in this process, over one local Spark."""
 
     def __init__(self, deployment: Deployment, state: Path, options: Options) -> None:
-        self.deployment = deployment = with_ordering(deployment)
+        state = Path(state).resolve()
+        self.deployment = deployment = with_ordering(valid(deployment))
         self.options = options
         self.state = State(Folders(state))
         self.meter = Meter(deployment)
