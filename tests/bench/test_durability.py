@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from benchmarks import durability
 from benchmarks.durability import Side
+
 from weft import model
 
 PAIR = (Side("old", Path("/a")), Side("new", Path("/b")))
