@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from weft import model, spec
     from weft.bodies import twin
+    from weft.bodies.live.api import run
     from weft.lab.sweep import sweep
     from weft.spark.ordering import order
     from weft.spec import load
 
 __version__ = "0.1.0"
-__all__ = ["load", "model", "order", "spec", "sweep", "twin"]
+__all__ = ["load", "model", "order", "run", "spec", "sweep", "twin"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,6 +25,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"weft.{name}")
     if name == "order":
         return importlib.import_module("weft.spark.ordering").order
+    if name == "run":
+        return importlib.import_module("weft.bodies.live.api").run
     if name == "sweep":
         return importlib.import_module("weft.lab.sweep").sweep
     if name == "twin":

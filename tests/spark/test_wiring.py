@@ -99,7 +99,7 @@ def test_streams_that_a_function_unites_are_as_far_as_the_slowest(spark: Any, fo
     counts = "SELECT window(ts, '1 minute') w, count(*) n FROM both GROUP BY 1"
     operators = (
         Operator("both", ("fast", "slow"), call="united:unite", site="a"),
-        Operator("counts", ("both",), sql=counts, watermarks=(Watermark("0 seconds"),), site="b"),
+        Operator("counts", ("both",), sql=counts, watermarks=(Watermark("0 seconds", "ts"),), site="b"),
     )
     query = Query("q", operators, (Sink("counts", "parquet", "out"),))
     deployment = Deployment((Site("a"), Site("b")), sources, (query,), (Link("a", "b"),), folder=str(folder))

@@ -121,9 +121,6 @@ def _print(
     file: Path, state: Path | None, deployment: Deployment, folder: Path, summary: dict[str, Any], driven: Drive
 ) -> None:
     flowed_s = driven.flowed_s
-    queries = summary["queries"]
-    if flowed_s:
-        summary = {**summary, "rates_per_s": {name: one["records_out"] / flowed_s for name, one in queries.items()}}
     summary = {**summary, "backlog": driven.status.get("backlog", {})}
     say(f"{file}: {_headline(flowed_s, driven.run)}")
     say("")

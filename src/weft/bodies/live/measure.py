@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weft.bodies.live.counts import Counts
 from weft.model import Deployment, Query
 from weft.plan.graph import sink_name, source_names
 from weft.spark.outputs import Commit
@@ -61,17 +62,19 @@ def _quantile(low: Spans, high: Spans, rows: Spans, share: float) -> float:
 
 
 class Meter:
-    """Hears of every commit and every batch; gives the numbers that people and programs ask for."""
+    """Hears of every commit and every batch; gives the numbers that people and programs ask for.
+
+    Records in, out and bad are those of all runs of one state; rates and latencies are of this run.
+    """
 
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
         self.commits = 0
-        self.offered: dict[tuple[str, str], int] = {}
+        self.counts = Counts()
         self.timed: dict[tuple[str, str], int] = {}
         self.bad: dict[tuple[str, str], int] = {}
-        self.batches: dict[str, dict[str, Any]] = {}
-        self.operators: dict[str, int] = {}
         self.sinks: dict[str, int] = {}
+        self._given: dict[str, int] = {}
         self._latencies: dict[str, Latencies] = {}
         self._recent: dict[str, deque[tuple[float, int]]] = {}
         self._lock = threading.Lock()
@@ -83,7 +86,8 @@ class Meter:
             self.commits += 1
             if not commit.is_sink:
                 return
-            self.sinks[commit.stream] = manifest.rows_total
+            self._holds(commit.stream, manifest.rows_total)
+            self._given[commit.stream] = self._given.get(commit.stream, 0) + manifest.rows
             recent = self._recent.setdefault(commit.stream, deque())
             recent.append((time.monotonic(), manifest.rows))
             while recent and recent[0][0] < time.monotonic() - RECENT_S:
@@ -92,6 +96,19 @@ class Meter:
                 first, last = manifest.birth_ms
                 latencies = self._latencies.setdefault(commit.stream, Latencies())
                 latencies.add(manifest.committed_ms - last, manifest.committed_ms - first, manifest.rows)
+
+    def holds(self, sink: str, rows_total: int) -> None:
+        """A sink holds so many records already: those of runs before this one."""
+        with self._lock:
+            self._holds(sink, rows_total)
+
+    def _holds(self, sink: str, rows_total: int) -> None:
+        self.sinks[sink] = max(rows_total, self.sinks.get(sink, 0))  # a look may be older than the last commit
+
+    def given(self, query: Query) -> int:
+        """Results of this run alone."""
+        with self._lock:
+            return sum(self._given.get(sink_name(query, sink), 0) for sink in query.sinks)
 
     def rate_per_s(self, sink: str) -> float:
         """Records per second that a sink was given lately."""
@@ -125,9 +142,9 @@ class Meter:
 
     def source(self, name: str) -> int:
         """Records that a source has offered; fragments that read it side by side see the same ones."""
-        seen = [*self.offered.items(), *self.timed.items()]
-        return max((rows for (_, source), rows in seen if source == name), default=0)
+        timed = [rows for (_, source), rows in list(self.timed.items()) if source == name]
+        return max([self.counts.records_of(name), *timed])
 
     def bad_of(self, name: str) -> int:
         """Bad records that were left out of a source."""
-        return max((rows for (_, source), rows in self.bad.items() if source == name), default=0)
+        return max([self.counts.bad_of(name), *(rows for (_, source), rows in self.bad.items() if source == name)])

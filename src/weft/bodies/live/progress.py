@@ -6,52 +6,100 @@ import time
 from collections import deque
 from typing import Any
 
-from weft.bodies.live.costs import OperatorCosts
+from weft.bodies.live.costs import OperatorCosts, Taken
+from weft.bodies.live.counts import FILE, Counted, as_plain, taken_up
 from weft.bodies.live.measure import Meter
+from weft.bodies.live.state import State
 from weft.model import Deployment
 from weft.plan.fragments import Fragment
 from weft.spark.engine import SparkEngine
+from weft.spark.fragments import FragmentRun
 from weft.spark.progress import BatchReport, new_reports
 
 HISTORY_MAX = 1000
 STAGES_EVERY_S = 4.0
 WAITING_MAX = 1024
-NOTHING_YET: dict[str, Any] = {"batches": 0, "batch_ms": None, "busy_ms": 0}
+TIMED = ("rate", "replay")  # how many records they have given stands in the offsets
 
 
 class Progress:
-    """Gathers batch reports of all fragments for the meter."""
+    """Gathers batch reports of all fragments for the meter, and keeps in the state what only they tell."""
 
-    def __init__(self, meter: Meter, engine: SparkEngine) -> None:
+    def __init__(self, meter: Meter, engine: SparkEngine, state: State | None = None) -> None:
         self.meter = meter
         self.engine = engine
-        self._seen: dict[str, int] = {}
-        self._names: dict[str, str] = {}
-        self._fragments: dict[str, dict[str, Any]] = {}
+        self.state = state
+        self.costs = OperatorCosts()
+        self.history: dict[str, deque[tuple[int, float]]] = {}
+        self._runs: dict[str, FragmentRun] = {}
+        self._batch_ms: dict[str, int] = {}
         self._backlog_max: dict[str, int] = {}
         self._stages_due_s = 0.0
-        self.costs = OperatorCosts()
         self._waiting: deque[tuple[Fragment, str, BatchReport]] = deque(maxlen=WAITING_MAX)
-        self.history: dict[str, deque[tuple[int, float]]] = {}
+        self._kept: Any = None
+        if state is not None:
+            self._take_up(state)
+
+    def _take_up(self, state: State) -> None:
+        try:
+            self.meter.counts = taken_up(state.read(FILE))
+        except ValueError:  # garbled: then nothing is known of earlier runs
+            return
+        for name, (records_in, records_out) in self.meter.counts.operators.items():
+            query, _, operator = name.rpartition(".")
+            self.costs.taken[query, operator] = Taken(records_in, records_out)
 
     def look(self, finally_: bool = False) -> None:
         """Take in what has been reported since the last look."""
-        for name, run in list(self.engine.runs.items()):
-            if self._names.get(name) != run.name:
-                self._names[name] = run.name
+        for name, run in list(self._runs.items()):
+            self._take_reports(name, run)  # one that another has replaced may have reported more since
+        runs = dict(self.engine.runs)
+        self._follow()
+        for name, run in runs.items():
+            if self._runs.get(name) is not run:
                 self.costs.started(name)
-            for source, rows in run.taken_sources().items():
-                self.meter.timed[name, source] = rows
-            for report in new_reports(run, self._seen.get(name, -1)):
-                self._seen[name] = report.batch
-                self._take(name, report)
-                self._waiting.append((run.fragment, run.name, report))
+                self._take_reports(name, run)
+            self._take_totals(name, run)
             site = run.fragment.site  # the plan may have changed since this look began
             self._backlog_max[site] = max(self._backlog_max.get(site, 0), self.backlog(name))
+        self._runs = runs
         if time.monotonic() >= self._stages_due_s or finally_:
             self._stages_due_s = time.monotonic() + STAGES_EVERY_S
             self.engine.stages.look()
             self._weigh()
+        self._keep()
+
+    def _take_totals(self, name: str, run: FragmentRun) -> None:
+        """What offsets and manifests tell, those of earlier runs included."""
+        for source, rows in run.taken_sources().items():
+            self.meter.timed[name, source] = rows
+        for output in run.writer.outputs:
+            if output.sink is not None and output.writer.last is not None:
+                self.meter.holds(output.stream, output.writer.last.rows_total)
+
+    def _take_reports(self, name: str, run: FragmentRun) -> None:
+        counts = self.meter.counts
+        for report in new_reports(run, counts.last(name, run.generation)):
+            counts.take(name, run.generation, report)
+            self._batch_ms[name] = report.duration_ms
+            recent = self.history.setdefault(name, deque(maxlen=HISTORY_MAX))
+            recent.append((sum(report.sources.values()), report.duration_ms))
+            self._waiting.append((run.fragment, run.name, report))
+
+    def _follow(self) -> None:
+        of_files = {one.name for one in self.meter.deployment.sources if one.format not in TIMED}
+        fragments = list(self.engine.fragments.values())
+        self.meter.counts.follow({one.id: of_files.intersection(one.sources) for one in fragments})
+
+    def _keep(self) -> None:
+        if self.state is None:
+            return
+        for (query, operator), taken in self.costs.taken.items():
+            self.meter.counts.operators[f"{query}.{operator}"] = (taken.records_in, taken.records_out)
+        plain = as_plain(self.meter.counts)
+        if plain != self._kept:
+            self.state.write(FILE, plain)
+            self._kept = plain
 
     def _weigh(self) -> None:
         """Batches whose stages have been looked at tell what records cost."""
@@ -76,23 +124,6 @@ class Progress:
                 waiting[f"{entry.stream} -> {name}"] = {"segments": segments, "records": records}
         return waiting
 
-    def _take(self, name: str, report: BatchReport) -> None:
-        numbers = self._fragments.setdefault(name, dict(NOTHING_YET))
-        numbers["batches"] += 1
-        numbers["batch_ms"] = report.duration_ms
-        numbers["busy_ms"] += report.duration_ms
-        recent = self.history.setdefault(name, deque(maxlen=HISTORY_MAX))
-        recent.append((sum(report.sources.values()), report.duration_ms))
-        for source, rows in report.sources.items():
-            key = (name, source)
-            self.meter.offered[key] = self.meter.offered.get(key, 0) + rows
-        for source, bad in report.bad.items():
-            key = (name, source)
-            self.meter.bad[key] = self.meter.bad.get(key, 0) + bad
-        for operator, rows in report.operators.items():
-            counts = numbers.setdefault("operators_out", {})
-            counts[operator] = counts.get(operator, 0) + rows
-
     def backlog(self, fragment: str) -> int:
         """Records that wait in the channels a fragment reads."""
         run = self.engine.runs.get(fragment)
@@ -103,15 +134,17 @@ class Progress:
         return sum(self.backlog(name) for name, held in self.engine.fragments.items() if held.query == query)
 
     def fragment(self, name: str) -> dict[str, Any]:
-        """A fragment's numbers, the records of its operators included."""
-        numbers = dict(self._fragments.get(name, NOTHING_YET))
-        counted = numbers.pop("operators_out", {})
+        """A fragment's numbers, the records of its operators included; all but `batch_ms` are of all runs."""
+        counted = self.meter.counts.fragments.get(name, Counted())
+        numbers: dict[str, Any] = {
+            "batches": counted.batches,
+            "batch_ms": self._batch_ms.get(name),
+            "busy_ms": counted.busy_ms,
+        }
         run = self.engine.runs.get(name)
         if run is not None:
-            numbers["records_in"] = run.taken_total() + sum(
-                rows for (fragment, _), rows in self.meter.offered.items() if fragment == name
-            )
-            numbers["records_out"] = run.records(counted, numbers["records_in"])
+            numbers["records_in"] = run.taken_total() + self.meter.counts.records_into(name)
+            numbers["records_out"] = run.records(counted.operators, numbers["records_in"])
         return numbers
 
     def sites(self, deployment: Deployment, flowing_s: float | None) -> dict[str, dict[str, Any]]:

@@ -22,6 +22,7 @@ from weft.bodies.live.state import STOP, CannotRun, State, identity, why_not_wri
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.summary import status_of, summary_of
 from weft.bodies.live.transport import InProcess
+from weft.bodies.live.valid import valid
 from weft.model import Deployment, Operator, PartitionAt, Placement, Query
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.fragments import Fragment, cut
@@ -59,7 +60,8 @@ class Run:
     """One run of a deployment, embedded: all sites in this process, over one local Spark."""
 
     def __init__(self, deployment: Deployment, state: Path, options: Options) -> None:
-        self.deployment = deployment = with_ordering(deployment)
+        state = Path(state).resolve()
+        self.deployment = deployment = with_ordering(valid(deployment))
         self.options = options
         self.state = State(state, deployment.store.fsync)
         self.meter = Meter(deployment)
@@ -72,6 +74,7 @@ class Run:
         self.down: dict[str, str] = {}
         self.started_s = time.monotonic()
         self.flowing_s: float | None = None
+        self.stopping_s: float | None = None
         self._flowed_before_s = 0.0
         self.sites: dict[str, SiteBody] = {}
         self.spark: embedded.Embedded | None = None
@@ -201,7 +204,7 @@ class Run:
         self.changes = Changes(self.deployment, self.state, engine, (stateful, passes))
         self.changes.clock_s = self.flowed_s
         self.changes.begin(self.placement, fragments)
-        self.progress = Progress(self.meter, engine)
+        self.progress = Progress(self.meter, engine, self.state)
         self._epochs = self.state.read("epochs.json") or {}
         for site in self.deployment.sites:
             self._start_site(site.name)
@@ -344,6 +347,7 @@ class Run:
             run.drained() for run in self.progress.engine.runs.values()
         )
         self.phase = "stopping"
+        self.stopping_s = time.monotonic()
         self.progress.look()
         (self.state.path / STOP).unlink(missing_ok=True)
         self._tell(Leave())

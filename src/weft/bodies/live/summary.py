@@ -18,21 +18,23 @@ if TYPE_CHECKING:
 def status_of(run: Run) -> dict[str, Any]:
     """What `weft status` shows: the summary so far, and how each query is doing right now."""
     queries = run.deployment.queries
+    summary = summary_of(run)
+    if run.phase == "running":
+        summary["rates_per_s"] = {
+            query.name: round(sum(run.meter.rate_per_s(sink_name(query, sink)) for sink in query.sinks), 1)
+            for query in queries
+        }
     return {
         "phase": run.phase,
         "at": time.time(),
-        **summary_of(run),
-        "rates_per_s": {
-            query.name: round(sum(run.meter.rate_per_s(sink_name(query, sink)) for sink in query.sinks), 1)
-            for query in queries
-        },
+        **summary,
         "backlog": {query.name: run.progress.backlog_of_query(query.name) if run.progress else 0 for query in queries},
         "down": dict(run.down),
     }
 
 
 def summary_of(run: Run) -> dict[str, Any]:
-    """As the twin's, measured, plus fragments."""
+    """As the twin's, measured, plus fragments; records are of all runs of this state, rates of this run's results."""
     progress, changes = run.progress, run.changes
     fragments = {
         fragment.id: {
@@ -46,11 +48,17 @@ def summary_of(run: Run) -> dict[str, Any]:
         }
         for fragment in run.fragments
     }
+    flowed_s = _flowed_s(run)
     return {
         "queries": {query.name: run.meter.query(query) for query in run.deployment.queries},
         "sites": progress.sites(run.deployment, run.flowing_s) if progress else {},
         "moves": [move.as_json() for move in changes.moves.values()] if changes else [],
         "events": run.meter.commits,
+        "flowed_s": round(flowed_s, 3),
+        "rates_per_s": {
+            query.name: round(run.meter.given(query) / flowed_s, 1) if flowed_s else 0.0
+            for query in run.deployment.queries
+        },
         "wall_s": round(time.monotonic() - run.started_s, 3),
         "warnings": run.warnings,
         "placement": (changes.placement if changes else run.placement).as_json(),
@@ -68,6 +76,13 @@ def _syncs(run: Run) -> dict[str, Any]:
         return {}
     half, most = np.quantile(spent, (0.5, 0.95))
     return {"sync_ms": {"per_batch_p50": round(float(half), 2), "per_batch_p95": round(float(most), 2)}}
+
+
+def _flowed_s(run: Run) -> float:
+    """Seconds that records have flowed in this run, without its stopping."""
+    if run.flowing_s is None:
+        return 0.0
+    return (run.stopping_s or time.monotonic()) - run.flowing_s
 
 
 def _ordering(run: Run) -> dict[str, Any]:

@@ -1,0 +1,235 @@
+"""What does safety on disk cost? Another checkout of Weft against this one, by turns in one run.
+
+    python -m benchmarks.durability --old PATH [--rounds 3] [--parts bulk,hop,pause] [--folder DIR] [--json]
+
+Each turn is a process of its own, with PYTHONPATH at one of the two. Bulk: files of records through a filter and a
+projection, on one site and over two, after a run that warms up. Hop: a small file dropped until its records lie in the
+sink, over two sites. Pause: of an operator that moves, without state and with it. Each turn gives one value (a median
+where it has several); what is printed is the median over turns, their range, and the median over rounds of the ratio
+within a round, whose two turns are close in time.
+
+Without --old this checkout is compared with itself, syncing every commit (`store.fsync`) against not syncing. Where a
+version tells what syncing a batch took (`sync_ms`), that is shown. It works in a folder on a disk: in memory there is
+nothing to wait for, so such a folder is told of.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+IN_MEMORY = ("tmpfs", "ramfs")
+FILES = 12
+UNITS = {"bulk": "records/s", "hop": "ms", "pause": "ms"}
+BETTER = {"bulk": "more", "hop": "less", "pause": "less"}
+TURN_S_MAX = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two that are compared: a checkout, and whether commits are synced where that can be chosen."""
+
+    name: str
+    checkout: Path
+    fsync: bool | None = None
+
+    @property
+    def src(self) -> Path:
+        """What PYTHONPATH is set to."""
+        return self.checkout / "src"
+
+    def version(self) -> str:
+        """The commit that is checked out, where that is known."""
+        command = ["git", "-C", str(self.checkout), "describe", "--always", "--dirty"]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        return told.stdout.strip() or "unknown"
+
+
+def sides(old: Path | None) -> tuple[Side, Side] | None:
+    """What is compared, the base first; None where there is nothing to compare with."""
+    if old is not None:
+        return Side("old", old.resolve()), Side("new", ROOT)
+    from weft import model
+
+    if not hasattr(model, "Store"):
+        return None
+    return Side("fsync off", ROOT, False), Side("fsync on", ROOT, True)
+
+
+def file_system(folder: Path) -> str:
+    """The kind of file system that a folder lies on."""
+    found = ("", "unknown")
+    try:
+        lines = Path("/proc/mounts").read_text().splitlines()
+    except OSError:
+        return found[1]
+    for line in lines:
+        _, where, kind, *_ = line.split()
+        if folder.resolve().is_relative_to(where) and len(where) >= len(found[0]):
+            found = (where, kind)
+    return found[1]
+
+
+def work_folder(given: Path | None) -> Path:
+    """A new folder to work in: where it is asked for, else the usual place, unless that is in memory."""
+    if given is None and file_system(Path(tempfile.gettempdir())) in IN_MEMORY:
+        given = ROOT
+    return Path(tempfile.mkdtemp(prefix="weft-durability-", dir=given))
+
+
+def make_data(folder: Path, records: int) -> None:
+    """Equal csv files, as benchmarks.overhead has them."""
+    folder.mkdir()
+    first = datetime(2024, 1, 1, tzinfo=UTC)
+    for file in range(FILES):
+        with open(folder / f"{file:02d}.csv", "w", encoding="utf-8") as out:
+            for n in range(file * records // FILES, (file + 1) * records // FILES):
+                ts = (first + timedelta(milliseconds=n)).isoformat(timespec="milliseconds")
+                out.write(f"{ts},meter-{n % 100},{n % 1000 / 100},{n}\n")
+
+
+def turn(side: Side, work: Path, data: Path, asked: argparse.Namespace) -> dict[str, Any]:
+    """Let one side measure itself in a process of its own; what earlier turns wrote is on the disk by then."""
+    work.mkdir()
+    wanted = {
+        "work": str(work), "data": str(data), "src": str(side.src), "fsync": side.fsync, "parts": asked.parts,
+        "drops": asked.drops, "moves": asked.moves, "result": str(work / "result.json"),
+    }  # fmt: skip
+    os.sync()
+    command = [sys.executable, "-m", "benchmarks._durability_turn", json.dumps(wanted)]
+    environment = {**os.environ, "PYTHONPATH": str(side.src)}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        timeout=TURN_S_MAX,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"{side.name} ({side.checkout}) failed:\n{done.stdout[-4000:]}")
+    found: dict[str, Any] = json.loads((work / "result.json").read_text())
+    shutil.rmtree(work, ignore_errors=True)
+    return found
+
+
+def measure(pair: tuple[Side, Side], asked: argparse.Namespace) -> dict[str, Any]:
+    """All rounds; whoever was first in one is second in the next."""
+    begun_s = time.monotonic()
+    work = work_folder(asked.folder)
+    kind = file_system(work)
+    if kind in IN_MEMORY:
+        print(f"{work} lies in memory ({kind}): syncing costs nothing there; give --folder", file=sys.stderr)
+    turns: dict[str, list[dict[str, Any]]] = {side.name: [] for side in pair}
+    try:
+        make_data(work / "data", asked.records)
+        for number in range(asked.rounds):
+            for side in pair if number % 2 == 0 else reversed(pair):
+                print(f"round {number + 1} of {asked.rounds}: {side.name}", file=sys.stderr, flush=True)
+                room = work / f"{number}-{side.name.replace(' ', '-')}"
+                turns[side.name].append(turn(side, room, work / "data", asked))
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    base, other = (turns[side.name] for side in pair)
+    return {
+        "file_system": kind,
+        "folder": str(work.parent),
+        "rounds": asked.rounds,
+        "records": asked.records,
+        "sides": {side.name: {"checkout": str(side.checkout), "version": side.version()} for side in pair},
+        "measured": {name: compared(pair, base, other, name) for name in base[0]["values"]},
+        "sync_ms": {name: _synced(held) for name, held in turns.items() if _synced(held)},
+        "took_s": round(time.monotonic() - begun_s),
+    }
+
+
+def compared(
+    pair: tuple[Side, Side], base: list[dict[str, Any]], other: list[dict[str, Any]], name: str
+) -> dict[str, Any]:
+    """One thing measured: each side's median and range, and the ratio of the second to the first."""
+    values = [[one["values"][name] for one in held] for held in (base, other)]
+    ratios = [after / before for before, after in zip(*values, strict=True)]
+    kind = name.partition(",")[0]
+    return {
+        "unit": UNITS[kind],
+        "better": BETTER[kind],
+        **{
+            side.name: {"median": _short(statistics.median(held)), "range": [_short(min(held)), _short(max(held))]}
+            for side, held in zip(pair, values, strict=True)
+        },
+        "ratio": round(statistics.median(ratios), 3),
+        "ratios": [round(ratio, 3) for ratio in ratios],
+    }
+
+
+def _short(value: float) -> float:
+    return round(value, 1) if value < 1000 else round(value)
+
+
+def _synced(turns: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """What syncing a batch took, by what was run, where the version tells it: medians over turns."""
+    found: dict[str, dict[str, float]] = {}
+    for name in turns[0]["sync_ms"]:
+        told = [one["sync_ms"][name] for one in turns if one["sync_ms"].get(name)]
+        keys = [key for key in ("per_batch_p50", "per_batch_p95") if told and all(key in one for one in told)]
+        if keys:
+            found[name] = {key: round(statistics.median(one[key] for one in told), 2) for key in keys}
+    return found
+
+
+def show(found: dict[str, Any]) -> None:
+    """The numbers for people."""
+    base, other = found["sides"]
+    for name, side in found["sides"].items():
+        print(f"{name:<10} {side['version']:<16} {side['checkout']}")
+    print(f"{found['rounds']} rounds on {found['file_system']} in {found['folder']}, {found['took_s']} s in all")
+    for name, one in found["measured"].items():
+        shown = "  ".join(
+            f"{side} {one[side]['median']:>9,} ({one[side]['range'][0]:,} to {one[side]['range'][1]:,})"
+            for side in (base, other)
+        )
+        print(f"{name:<16} {one['unit']:<9} {shown}  ratio {one['ratio']} ({one['better']} is better: {one['ratios']})")
+    for name, held in found["sync_ms"].items():
+        for what, told in held.items():
+            print(f"{name}: syncing a batch, {what}: {', '.join(f'{key} {ms} ms' for key, ms in told.items())}")
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--old", type=Path, help="another checkout of Weft: a folder with src/weft")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--records", type=int, default=600_000)
+    parser.add_argument("--drops", type=int, default=14)
+    parser.add_argument("--moves", type=int, default=2, help="to and fro, in each turn")
+    parser.add_argument("--parts", type=lambda text: text.split(","), default=list(UNITS))
+    parser.add_argument("--folder", type=Path, help="where to work; on the disk that matters")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    if asked.old is not None and not (asked.old / "src" / "weft").is_dir():
+        parser.error(f"{asked.old} holds no src/weft")
+    if set(asked.parts) - set(UNITS):
+        parser.error(f"--parts are some of {', '.join(UNITS)}")
+    pair = sides(asked.old)
+    if pair is None:
+        why = "there is no store.fsync in this version to turn off: give another checkout with --old"
+        print(json.dumps({"skipped": why}) if asked.json else why)
+        return 0
+    found = measure(pair, asked)
+    if asked.json:
+        print(json.dumps(found))
+    else:
+        show(found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
