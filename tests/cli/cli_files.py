@@ -39,6 +39,10 @@ queries:
 """
 
 
+STATE = ".weft/deployment.yaml"
+"""Where the run of the file keeps its state, from its folder."""
+
+
 def written(folder: Path, text: str | bytes = GOOD) -> Path:
     """A deployment file in a folder with its data."""
     (folder / "data").mkdir(parents=True, exist_ok=True)

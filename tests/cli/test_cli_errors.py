@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cli_files import weft, weft_json, weft_outside, written
+from cli_files import STATE, weft, weft_json, weft_outside, written
 from test_cli_looking import STORY, running, told
 
 BINARY = b"\xff\xfe\x00\x81 no text\x00"
@@ -45,8 +45,8 @@ def test_debug_may_stand_anywhere_and_shows_where(monkeypatch: pytest.MonkeyPatc
 
 def test_debug_prints_a_traceback_to_stderr_and_help_names_it(tmp_path: Path) -> None:
     file = written(tmp_path)
-    (tmp_path / ".weft").mkdir()
-    (tmp_path / ".weft" / "lock").symlink_to("lock")  # leads to itself
+    (tmp_path / STATE).mkdir(parents=True)
+    (tmp_path / STATE / "lock").symlink_to("lock")  # leads to itself
     plain, debug = weft_outside("status", file), weft_outside("status", "--debug", file)
     assert (plain.returncode, debug.returncode) == (1, 1)
     assert "Traceback" not in plain.stderr
@@ -59,8 +59,8 @@ def test_debug_prints_a_traceback_to_stderr_and_help_names_it(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["deployment.yaml", "status.json", "measurements.jsonl", "story.log", "lock"])
 def test_a_file_that_is_no_text_gives_no_traceback(tmp_path: Path, command: str, name: str) -> None:
     file = written(tmp_path)
-    (tmp_path / ".weft").mkdir()
-    (file if name == "deployment.yaml" else tmp_path / ".weft" / name).write_bytes(BINARY)
+    (tmp_path / STATE).mkdir(parents=True)
+    (file if name == "deployment.yaml" else tmp_path / STATE / name).write_bytes(BINARY)
     result = weft(command, file, *WORDS[command])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert "shows where" not in result.stderr
@@ -70,11 +70,11 @@ def test_a_file_that_is_no_text_gives_no_traceback(tmp_path: Path, command: str,
 def test_folders_in_the_place_of_files_give_no_traceback(tmp_path: Path, command: str) -> None:
     file = written(tmp_path)
     for name in ("status.json", "story.log", "lock", "measurements.jsonl"):
-        (tmp_path / ".weft" / name).mkdir(parents=True)
+        (tmp_path / STATE / name).mkdir(parents=True)
     result = weft(command, file, *WORDS[command])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    shutil.rmtree(tmp_path / ".weft")
-    (tmp_path / ".weft").write_text("a file")
+    shutil.rmtree(tmp_path / STATE)
+    (tmp_path / STATE).write_text("a file")
     result = weft(command, file, *WORDS[command])
     assert result.exit_code == 2
     assert "is a file, where a run's state would be a folder" in result.stderr
@@ -85,8 +85,8 @@ def test_folders_in_the_place_of_files_give_no_traceback(tmp_path: Path, command
 )
 def test_a_broken_status_is_named_and_taken_as_absent(tmp_path: Path, text: bytes) -> None:
     file = written(tmp_path)
-    (tmp_path / ".weft").mkdir()
-    (tmp_path / ".weft" / "status.json").write_bytes(text)
+    (tmp_path / STATE).mkdir(parents=True)
+    (tmp_path / STATE / "status.json").write_bytes(text)
     assert weft_json("status", file)["phase"] == "never ran"
     result = weft("status", file)
     assert result.exit_code == 0
@@ -99,9 +99,9 @@ def test_a_broken_status_is_named_and_taken_as_absent(tmp_path: Path, text: byte
 )
 def test_measurements_that_make_no_sense_are_passed_over(tmp_path: Path, line: str) -> None:
     file = written(tmp_path)
-    (tmp_path / ".weft").mkdir()
+    (tmp_path / STATE).mkdir(parents=True)
     good = '{"operators": {"hourly_use.hourly": {"cost_ms": 0.25, "selectivity": 0.5}}}'
-    (tmp_path / ".weft" / "measurements.jsonl").write_text(f"{good}\n{line}\n")
+    (tmp_path / STATE / "measurements.jsonl").write_text(f"{good}\n{line}\n")
     result = weft("plan", file)
     assert result.exit_code == 0
     assert "0.25" in result.stderr, "what was measured before is known"
@@ -113,9 +113,9 @@ def test_an_answer_that_cannot_be_read_is_a_sentence(tmp_path: Path, monkeypatch
     file = written(tmp_path)
     monkeypatch.setattr(move.time, "time_ns", lambda: 7)
     with running(tmp_path):
-        (tmp_path / ".weft" / "requests").mkdir()
-        (tmp_path / ".weft" / "requests" / "7.answer.json").write_bytes(BINARY)
-        result = weft("move", file, "hourly_use.valid", "district", "--state", tmp_path / ".weft")
+        (tmp_path / STATE / "requests").mkdir(parents=True)
+        (tmp_path / STATE / "requests" / "7.answer.json").write_bytes(BINARY)
+        result = weft("move", file, "hourly_use.valid", "district", "--state", tmp_path / STATE)
     assert result.exit_code == 1
     assert "the answer cannot be read; `weft status" in result.stderr
     assert "--state" in result.stderr
@@ -146,8 +146,8 @@ def test_a_failed_run_says_why_in_its_status(tmp_path: Path) -> None:
 
 def test_an_unknown_site_in_logs_is_exit_2_and_lists_those_there_are(tmp_path: Path) -> None:
     file = written(tmp_path)
-    (tmp_path / ".weft").mkdir()
-    (tmp_path / ".weft" / "story.log").write_text(STORY + "1700000000600 conductor Go -> nothing\n")
+    (tmp_path / STATE).mkdir(parents=True)
+    (tmp_path / STATE / "story.log").write_text(STORY + "1700000000600 conductor Go -> nothing\n")
     result = weft("logs", file, "--site", "nosuch")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "there is no `nosuch`; there are: gw-1, district, conductor" in result.stderr
@@ -156,7 +156,7 @@ def test_an_unknown_site_in_logs_is_exit_2_and_lists_those_there_are(tmp_path: P
 
 def test_the_log_of_spark_ends_with_what_it_said_of_the_failure(tmp_path: Path) -> None:
     file = written(tmp_path)
-    logs = tmp_path / ".weft" / "logs"
+    logs = tmp_path / STATE / "logs"
     logs.mkdir(parents=True)
     for name in ("spark.log", "errors.log", "console.log"):
         (logs / name).write_text(f"{name}\n")

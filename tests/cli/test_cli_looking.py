@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_files import weft, weft_json, weft_outside, written
+from cli_files import STATE, weft, weft_json, weft_outside, written
 
 STATUS: dict[str, Any] = {
     "phase": "running",
@@ -50,8 +50,8 @@ STORY = """\
 @contextmanager
 def running(folder: Path) -> Iterator[None]:
     """A state folder as a live run holds it."""
-    state = folder / ".weft"
-    state.mkdir(exist_ok=True)
+    state = folder / STATE
+    state.mkdir(parents=True, exist_ok=True)
     with open(state / "lock", "a+", encoding="utf-8") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         handle.truncate(0)
@@ -61,8 +61,8 @@ def running(folder: Path) -> Iterator[None]:
 
 
 def told(folder: Path, **more: Any) -> None:
-    (folder / ".weft").mkdir(exist_ok=True)
-    (folder / ".weft" / "status.json").write_text(json.dumps(STATUS | more))
+    (folder / STATE).mkdir(parents=True, exist_ok=True)
+    (folder / STATE / "status.json").write_text(json.dumps(STATUS | more))
 
 
 def test_status_says_when_nothing_ever_ran(tmp_path: Path) -> None:
@@ -119,14 +119,14 @@ def test_a_file_that_is_not_there_is_exit_2(tmp_path: Path, command: str) -> Non
 def test_the_state_may_lie_elsewhere(tmp_path: Path) -> None:
     file = written(tmp_path)
     told(tmp_path)
-    (tmp_path / ".weft").rename(tmp_path / "elsewhere")
+    (tmp_path / STATE).rename(tmp_path / "elsewhere")
     assert weft_json("status", file, "--state", tmp_path / "elsewhere")["queries"] == STATUS["queries"]
 
 
 def with_story(folder: Path) -> Path:
     file = written(folder)
-    (folder / ".weft").mkdir()
-    (folder / ".weft" / "story.log").write_text(STORY)
+    (folder / STATE).mkdir(parents=True)
+    (folder / STATE / "story.log").write_text(STORY)
     return file
 
 
@@ -151,7 +151,7 @@ def test_logs_followed_go_on_until_the_run_ends(tmp_path: Path) -> None:
         with running(tmp_path):
             held.set()
             time.sleep(0.5)
-            with open(tmp_path / ".weft" / "story.log", "a", encoding="utf-8") as handle:
+            with open(tmp_path / STATE / "story.log", "a", encoding="utf-8") as handle:
                 handle.write("1700000001000 gw-1 late -> nothing\n")
 
     held = threading.Event()
@@ -168,8 +168,8 @@ def test_logs_followed_go_on_until_the_run_ends(tmp_path: Path) -> None:
 def test_sparks_own_messages_are_apart(tmp_path: Path) -> None:
     file = with_story(tmp_path)
     assert weft("logs", file, "--spark").exit_code == 1
-    (tmp_path / ".weft" / "logs").mkdir()
-    (tmp_path / ".weft" / "logs" / "spark.log").write_text("12:00:00 WARN Thing: careful\n")
+    (tmp_path / STATE / "logs").mkdir(parents=True)
+    (tmp_path / STATE / "logs" / "spark.log").write_text("12:00:00 WARN Thing: careful\n")
     assert weft("logs", file, "--spark").stdout == "12:00:00 WARN Thing: careful\n"
     assert weft("logs", file, "--spark", "--site", "gw-1").exit_code == 2
 
@@ -191,7 +191,7 @@ def test_explain_tells_what_would_be_before_anything_ran(tmp_path: Path) -> None
 def test_explain_shows_the_plan_of_a_fragment_that_ran_and_where_the_file_now_differs(tmp_path: Path) -> None:
     file = written(tmp_path)
     told(tmp_path)
-    room = tmp_path / ".weft" / "fragments" / "hourly_use.hourly"
+    room = tmp_path / STATE / "fragments" / "hourly_use.hourly"
     room.mkdir(parents=True)
     (room / "plan.txt").write_text("== Physical Plan ==\n*(1) Scan\n")
     found = weft_json("explain", file, "hourly_use.hourly")["fragments"][0]
@@ -223,7 +223,7 @@ def test_stop_asks_and_waits_until_the_run_has_ended(tmp_path: Path) -> None:
     def run() -> None:
         with running(tmp_path):
             held.set()
-            while not (tmp_path / ".weft" / "stop").exists():
+            while not (tmp_path / STATE / "stop").exists():
                 time.sleep(0.01)
 
     held = threading.Event()
@@ -233,7 +233,7 @@ def test_stop_asks_and_waits_until_the_run_has_ended(tmp_path: Path) -> None:
     result = weft("stop", file)
     assert result.exit_code == 0
     assert "stopped after" in result.stdout
-    assert not (tmp_path / ".weft" / "stop").exists(), "a later run must not find the request"
+    assert not (tmp_path / STATE / "stop").exists(), "a later run must not find the request"
 
 
 def test_a_stop_that_is_not_heard_ends_with_exit_1(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cli_files import GOOD, changed, weft, weft_json, written
+from cli_files import GOOD, STATE, changed, weft, weft_json, written
 
 # These tests look at what happens where `valid` stays beside its source.
 NEAR = "control: {place: {policy: near}}\n"
@@ -20,8 +20,8 @@ def test_the_twin_prints_the_contracts_json(tmp_path: Path) -> None:
 
 def test_the_twin_takes_what_the_last_run_measured(tmp_path: Path) -> None:
     file = written(tmp_path, GOOD + NEAR)
-    state = tmp_path / ".weft"
-    state.mkdir()
+    state = tmp_path / STATE
+    state.mkdir(parents=True)
     measured = {"hourly_use.hourly": {"cost_ms": 4.0, "selectivity": 0.25}}
     (state / "measurements.jsonl").write_text(json.dumps({"operators": measured}) + "\n")
     found = weft_json("twin", file, "--seconds", 60, "--seed", 1)

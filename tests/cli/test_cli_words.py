@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cli_files import weft, written
+from cli_files import STATE, weft, written
 from test_cli_looking import STATUS, running, told
 
 from weft.cli.app import COMMANDS
@@ -110,8 +110,8 @@ def test_a_move_is_told_in_a_sentence(
     monkeypatch.setattr(move.time, "time_ns", lambda: 7)
     answer = {"state": "done", "why": None, "from": "gw-1", "to": "district", "pause_ms": pause_ms}
     with running(tmp_path):
-        (tmp_path / ".weft" / "requests").mkdir()
-        (tmp_path / ".weft" / "requests" / "7.answer.json").write_text(json.dumps(answer))
+        (tmp_path / STATE / "requests").mkdir(parents=True)
+        (tmp_path / STATE / "requests" / "7.answer.json").write_text(json.dumps(answer))
         assert weft("move", file, "hourly_use.valid", "district").stdout == said
 
 

@@ -32,9 +32,9 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 def flowing(folder: Path, process: subprocess.Popen[bytes]) -> bool:
     """Wait until records flow; False where it ended before."""
     deadline = time.monotonic() + RUN_S_MAX
-    before = os.stat(folder / ".weft" / "status.json").st_mtime if (folder / ".weft" / "status.json").exists() else 0
+    status = folder / ".weft" / "weft.yaml" / "status.json"
+    before = os.stat(status).st_mtime if status.exists() else 0
     while process.poll() is None and time.monotonic() < deadline:
-        status = folder / ".weft" / "status.json"
         if status.exists() and os.stat(status).st_mtime > before:
             return True
         time.sleep(0.1)

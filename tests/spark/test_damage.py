@@ -82,7 +82,8 @@ def outcome(folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         world = World(folder, disk, monkeypatch)
         world.run()
     except (CannotRun, Damaged) as error:
-        return "refused" if str(path) in str(error) or str(path.parent) in str(error) else f"refused without it: {error}"
+        named = str(path) in str(error) or str(path.parent) in str(error)
+        return "refused" if named else f"refused without it: {error}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "exact" if world.delivered() == expected() else f"gave {world.delivered()}"

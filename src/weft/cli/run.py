@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,8 +41,10 @@ def run(
         bool, typer.Option("--until-done", help="End when every source is read and every channel drained.")
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start over: forget the state, and what sinks were given.")
+        bool,
+        typer.Option("--fresh", help="Start over: remove this deployment's state and results, by its own records."),
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --fresh: do not ask before anything is removed.")] = False,
     state: State = None,
     json: Json = False,
 ) -> None:
@@ -67,12 +70,35 @@ def run(
     private_files()
     folder = state_folder(file, state)
     made = Run(deployment, folder, Options(seconds, until_done, fresh, state))
+    if fresh and not yes:
+        _ask(made, file)
     driven, summary = _drive(made, file, state, json)
+    for told in made.notes:
+        note(f"note: {told}")
     summary["warnings"] = [*warnings, *(one for one in summary.get("warnings", []) if one not in warnings)]
     if json:
         print_json(summary)
     else:
         _print(file, state, deployment, folder, summary, driven)
+
+
+def _ask(made: Any, file: Path) -> None:
+    """Show somebody at the terminal what starting over removes, before it does."""
+    from weft.bodies.live.state import CannotRun
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    try:
+        lines = made.would_remove().lines()
+    except CannotRun as error:
+        fail(f"{file}: {error}", WRONG_INPUT)
+    if not lines:
+        return
+    note("--fresh removes:")
+    for line in lines:
+        note(f"  {line}")
+    if not typer.confirm("Remove them?", err=True):
+        fail(f"{file}: nothing was removed")
 
 
 def _drive(made: Any, file: Path, state: Path | None, json: bool) -> tuple[Drive, dict[str, Any]]:

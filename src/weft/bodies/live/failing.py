@@ -34,7 +34,7 @@ def failed(run: Run, error: Exception, known: str | None) -> RunFailed | BadOper
     with suppress(Exception):
         told = {**run.status(), **told}
     try:
-        run.state.write("status.json", told)
+        run.state.tell("status.json", told)
     except OSError:
         # A full disk takes no second file, and what the old one gives up has room for the reason alone.
         with suppress(OSError):

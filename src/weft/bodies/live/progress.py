@@ -42,7 +42,7 @@ class Progress:
 
     def _take_up(self, state: State) -> None:
         try:
-            self.meter.counts = taken_up(state.read(FILE))
+            self.meter.counts = taken_up(state.noted(FILE))
         except ValueError:  # garbled: then nothing is known of earlier runs
             return
         for name, (records_in, records_out) in self.meter.counts.operators.items():
@@ -98,7 +98,7 @@ class Progress:
             self.meter.counts.operators[f"{query}.{operator}"] = (taken.records_in, taken.records_out)
         plain = as_plain(self.meter.counts)
         if plain != self._kept:
-            self.state.write(FILE, plain)
+            self.state.note(FILE, plain)
             self._kept = plain
 
     def _weigh(self) -> None:

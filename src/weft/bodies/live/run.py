@@ -156,6 +156,7 @@ class Run:
 
     def would_remove(self) -> Removal:
         """What starting over would remove; CannotRun where it must not."""
+        self._refuse_early()
         with _refused():
             self.state.check_place()
             return self._resuming().removal()

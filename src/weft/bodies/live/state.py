@@ -21,7 +21,7 @@ from typing import IO, Any
 import msgspec
 
 from weft.model import Deployment
-from weft.spark.disk import Damaged, Disk, read_sealed
+from weft.spark.disk import Damaged, Disk, read_note, read_sealed
 from weft.spark.folders import ROOMS, Folders
 from weft.spark.ownership import RUN_FILE
 from weft.spec import as_plain
@@ -169,6 +169,14 @@ class State:
     def write(self, name: str, value: Any) -> None:
         """Replace a sealed file of the state; it is on disk when this returns."""
         self.disk.seal(self.path / name, value)
+
+    def noted(self, name: str) -> Any:
+        """A note of the state, None where it is absent or garbled: nothing rests on it."""
+        return read_note(self.path / name)
+
+    def note(self, name: str, value: Any) -> None:
+        """Replace a note of the state; a power cut may take it."""
+        self.disk.seal(self.path / name, value, sync=False)
 
     def tell(self, name: str, value: Any) -> None:
         """Replace a plain JSON file of the state, for others to read; nothing rests on it."""
