@@ -37,7 +37,9 @@ def test_a_bad_value_in_csv_is_told_with_file_line_column_and_the_way_out(tmp_pa
 def test_a_header_that_was_not_declared_is_line_1_and_a_declared_one_is_no_record(tmp_path: Path) -> None:
     file = given(tmp_path, "x.csv", "id,v\n1,v\n")
     text = said.in_a_batch(said.BAD_CSV.format(file=file, row="null,null", value="v"))
-    assert told(tmp_path, text).text.startswith("in/x.csv, line 1: column v: `v` is no DOUBLE: id,v;")
+    assert told(tmp_path, text).text.startswith(
+        "in/x.csv, line 1: these are the names of the columns, no record (`options: {header: true}` says so): id,v;"
+    )
     assert told(tmp_path, text, header="true").text.startswith("in/x.csv, line 2: column v: `v` is no DOUBLE: 1,v;")
 
 
@@ -53,6 +55,12 @@ def test_a_bad_value_in_json_and_a_line_that_is_no_json_are_told_with_their_line
     assert value.text == f'in/x.json, line 3: column v: `oops` is no DOUBLE: {{"id":3,"v":"oops"}}; {HINT}'
     broken = told(tmp_path, said.in_a_batch(said.NO_JSON.format(file=file)), "json")
     assert broken.text == f'in/x.json, line 2: this is no JSON object on one line: {{"id":2,"v":; {HINT}'
+
+
+def test_a_bad_value_in_json_that_spark_names_alone_is_found_in_its_line(tmp_path: Path) -> None:
+    file = given(tmp_path, "x.json", '{"id":1,"v":1.5}\n{"id":2,"v":"oops"}\n')
+    text = said.in_a_batch(said.BAD_CSV.format(file=file, row="2,null", value="oops"))
+    assert told(tmp_path, text, "json").text.startswith("in/x.json, line 2: column v: `oops` is no DOUBLE: {")
 
 
 def test_a_long_record_is_cut_and_one_that_is_not_found_has_no_line(tmp_path: Path) -> None:

@@ -105,16 +105,16 @@ def _in_json(text: str, record: str, file: str, source: Source | None) -> _Found
     for number, line in _lines(file):
         if whole is not None and line.strip() == whole.strip():
             return _Found(number, line, _what(text, source))
-        if whole is None and line.strip() and not _is_json(line):
+        if whole is not None or not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+        except ValueError:
             return _Found(number, line, "this is no JSON object on one line")
+        for column, value in fields.items() if isinstance(fields, dict) else ():
+            if str(value) == _value_in(text):
+                return _Found(number, line, _no_such(str(value), column, source))
     return None
-
-
-def _is_json(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), dict | list)
-    except ValueError:
-        return False
 
 
 def _in_csv(text: str, record: str, file: str, source: Source | None) -> _Found | None:
@@ -152,6 +152,8 @@ def _fields(line: str, comma: str, source: Source | None) -> str:
 def _column(fields: list[str], value: str, source: Source | None) -> str:
     at = fields.index(value.strip())
     columns = source.schema if source else ()
+    if columns and fields == [one.name for one in columns]:
+        return "these are the names of the columns, no record (`options: {header: true}` says so)"
     return _no_such(value, columns[at].name, source) if at < len(columns) else f"`{_cut(value)}` does not fit"
 
 
