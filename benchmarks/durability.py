@@ -6,7 +6,8 @@ Each turn is a process of its own, with PYTHONPATH at one of the two. Bulk: file
 projection, on one site and over two, after a run that warms up. Hop: a small file dropped until its records lie in the
 sink, over two sites. Pause: of an operator that moves, without state and with it. Each turn gives one value (a median
 where it has several); what is printed is the median over turns, their range, and the median over rounds of the ratio
-within a round, whose two turns are close in time.
+within a round, whose two turns are close in time. On a machine that other work keeps busy (`load`) rounds differ by
+half or more; the CPU seconds of the bulk runs, Spark and Python together, by a tenth, most of it Java's compiler.
 
 Without --old this checkout is compared with itself, syncing every commit (`store.fsync`) against not syncing. Where a
 version tells what syncing a batch took (`sync_ms`), that is shown. It works in a folder on a disk: in memory there is
@@ -32,8 +33,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 IN_MEMORY = ("tmpfs", "ramfs")
 FILES = 12
-UNITS = {"bulk": "records/s", "hop": "ms", "pause": "ms"}
-BETTER = {"bulk": "more", "hop": "less", "pause": "less"}
+PARTS = ("bulk", "hop", "pause")
+UNITS = {"bulk": "records/s", "cpu": "s", "hop": "ms", "pause": "ms"}
+BETTER = {"bulk": "more", "cpu": "less", "hop": "less", "pause": "less"}
 TURN_S_MAX = 1800
 
 
@@ -147,6 +149,7 @@ def measure(pair: tuple[Side, Side], asked: argparse.Namespace) -> dict[str, Any
         "sides": {side.name: {"checkout": str(side.checkout), "version": side.version()} for side in pair},
         "measured": {name: compared(pair, base, other, name) for name in base[0]["values"]},
         "sync_ms": {name: _synced(held) for name, held in turns.items() if _synced(held)},
+        "load": _short(statistics.median(one["load"] for held in turns.values() for one in held)),
         "took_s": round(time.monotonic() - begun_s),
     }
 
@@ -190,7 +193,8 @@ def show(found: dict[str, Any]) -> None:
     base, other = found["sides"]
     for name, side in found["sides"].items():
         print(f"{name:<10} {side['version']:<16} {side['checkout']}")
-    print(f"{found['rounds']} rounds on {found['file_system']} in {found['folder']}, {found['took_s']} s in all")
+    where = f"on {found['file_system']} in {found['folder']}"
+    print(f"{found['rounds']} rounds {where}, {found['took_s']} s in all, load {found['load']}")
     for name, one in found["measured"].items():
         shown = "  ".join(
             f"{side} {one[side]['median']:>9,} ({one[side]['range'][0]:,} to {one[side]['range'][1]:,})"
@@ -210,14 +214,14 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=600_000)
     parser.add_argument("--drops", type=int, default=14)
     parser.add_argument("--moves", type=int, default=2, help="to and fro, in each turn")
-    parser.add_argument("--parts", type=lambda text: text.split(","), default=list(UNITS))
+    parser.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS))
     parser.add_argument("--folder", type=Path, help="where to work; on the disk that matters")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     if asked.old is not None and not (asked.old / "src" / "weft").is_dir():
         parser.error(f"{asked.old} holds no src/weft")
-    if set(asked.parts) - set(UNITS):
-        parser.error(f"--parts are some of {', '.join(UNITS)}")
+    if set(asked.parts) - set(PARTS):
+        parser.error(f"--parts are some of {', '.join(PARTS)}")
     pair = sides(asked.old)
     if pair is None:
         why = "there is no store.fsync in this version to turn off: give another checkout with --old"
