@@ -90,7 +90,7 @@ def test_a_broken_status_is_named_and_taken_as_absent(tmp_path: Path, text: byte
     assert weft_json("status", file)["phase"] == "never ran"
     result = weft("status", file)
     assert result.exit_code == 0
-    assert result.stderr.startswith(f"{tmp_path}/.weft/status.json cannot be read, as if it were not there: ")
+    assert result.stderr.startswith(f"{tmp_path}/{STATE}/status.json cannot be read, as if it were not there: ")
     assert "what would run where" in weft("explain", file).stdout
 
 
@@ -126,12 +126,19 @@ def test_a_request_that_cannot_be_read_is_no_end_of_the_run(tmp_path: Path) -> N
 
     from weft.bodies.live.steering import Steering
 
-    run = SimpleNamespace(deployment=SimpleNamespace(scenario=()), state=SimpleNamespace(path=tmp_path))
-    (tmp_path / "requests").mkdir()
-    (tmp_path / "requests" / "1.json").write_bytes(BINARY)
-    (tmp_path / "requests" / "2.json").write_text("[]")
-    Steering(run).answer()  # type: ignore[arg-type]
-    assert list((tmp_path / "requests").iterdir()) == []
+    told: list[str] = []
+    state = SimpleNamespace(path=tmp_path)
+    run = SimpleNamespace(deployment=SimpleNamespace(scenario=()), state=state, note=told.append)
+    folder = tmp_path / "requests"
+    (folder / "5.json").mkdir(parents=True)
+    (folder / "1.json").write_bytes(BINARY)
+    for number, text in enumerate(("[]", "", '{"query": "q", "operator"', '{"query": 1, "operator": 2, "to": 3}'), 6):
+        (folder / f"{number}.json").write_text(text)
+    for _ in range(2):
+        Steering(run).answer()  # type: ignore[arg-type]
+    assert sorted(path.name for path in folder.iterdir()) == [f"{number}.unreadable" for number in (1, 5, 6, 7, 8, 9)]
+    assert len(told) == 6
+    assert str(folder / "1.unreadable") in told[0]
 
 
 def test_a_failed_run_says_why_in_its_status(tmp_path: Path) -> None:

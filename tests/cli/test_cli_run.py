@@ -208,7 +208,7 @@ def test_the_last_table_shows_the_rates_that_the_run_tells(tmp_path: Path, capsy
 
     told = {"records_in": 500, "records_out": 22_768, "promise_kept": None}
     summary = {"queries": {"q": told}, "rates_per_s": {"q": 12.5}, "fragments": {}, "moves": []}
-    driven = SimpleNamespace(flowed_s=10.0, status={}, run=SimpleNamespace(phase="stopped"))
-    _print(tmp_path / "f.yaml", SimpleNamespace(queries=()), tmp_path, summary, driven)  # type: ignore[arg-type]
+    driven = SimpleNamespace(flowed_s=10.0, status={}, run=SimpleNamespace(phase="stopped", done=True))
+    _print(tmp_path / "f.yaml", None, SimpleNamespace(queries=()), tmp_path, summary, driven)  # type: ignore[arg-type]
     shown = next(line.split() for line in capsys.readouterr().out.splitlines() if line.strip().startswith("q "))
     assert shown[1:4] == ["500", "22,768", "12.5"]

@@ -13,7 +13,6 @@ from weft.bodies.live.measure import Meter
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.state import State
 from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source
-from weft.spark.folders import Folders
 from weft.spark.log import Manifest
 from weft.spark.outputs import Commit
 from weft.spark.progress import BatchReport
@@ -85,7 +84,7 @@ def progress(state: State) -> Progress:
 
 
 def test_counts_are_kept_with_a_look_where_they_changed_and_are_there_at_the_next_start(tmp_path: Path) -> None:
-    state = State(Folders(tmp_path))
+    state = State(tmp_path)
     first = progress(state)
     first.meter.counts = counted(batch(0, 10, 2))
     first.look()
@@ -100,7 +99,7 @@ def test_counts_are_kept_with_a_look_where_they_changed_and_are_there_at_the_nex
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[1]"])
 def test_a_garbled_file_of_counts_is_taken_as_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
-    assert progress(State(Folders(tmp_path))).meter.query(QUERY)["records_in"] == 0
+    assert progress(State(tmp_path)).meter.query(QUERY)["records_in"] == 0
 
 
 def test_results_are_those_of_all_runs_and_given_are_those_of_this_one() -> None:
