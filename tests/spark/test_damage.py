@@ -41,7 +41,7 @@ def files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-@pytest.fixture(params=[3, 4, 6])
+@pytest.fixture(params=[3, 4])
 def left(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run that was left in the middle, after so many batches, one of them planned and one half committed."""
     folder = tmp_path / "world"

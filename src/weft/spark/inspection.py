@@ -23,6 +23,8 @@ from weft.spark.log import Log, Manifest, number_of
 from weft.spark.ownership import Claim
 from weft.spark.wiring import tick_content
 
+LOOSE = ("sources/", "commits/")  # nothing rests on these where they are not listed; cut off, they stop Spark
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
@@ -106,14 +108,12 @@ def _checkpoint(one: Checkpoint, folders: Folders, sinks: dict[str, Log], needed
     if planned > told.begun + 1:
         raise Damaged(ledger_of(one.path), f"is of an earlier time: it ends at batch {told.begun}, Spark at {planned}")
     left_over = list(_differing(one.path, told))
-    left_over += [path for name, path in files_of(one.path) if name.startswith("sources/") and name not in told.files]
+    left_over += [path for name, path in files_of(one.path) if name.startswith(LOOSE) and name not in told.files]
     if planned > told.begun:
         # Spark had planned it, and nothing of it was begun: it will be planned again.
         left_over.append(one.path / "offsets" / str(planned))
     commit = f"commits/{told.begun}"
     is_done = commit in told.files and (one.path / commit).exists() and one.path / commit not in left_over
-    if not is_done and (one.path / commit).exists():
-        left_over.append(one.path / commit)
     _required(one.path, told)
     left_over += _state(one.path, told, told.begun + 1 if is_done else told.begun)
     _positions(one, folders, told, is_done, needed)

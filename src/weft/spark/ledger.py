@@ -4,8 +4,8 @@
 
 Spark neither syncs its checkpoint nor checks it. Before a batch is worked out, and again before its results are
 committed, what Spark has written since is synced and put on this list. When a run goes on, files that differ are
-refused by name; a plan that was never begun, or the commit of a last batch that is not on the list, is taken back, so
-that Spark does that batch again.
+refused by name; a plan that was never begun, and commits that are not on the list, are taken back, so that Spark does
+the last batch again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Ledger:
         with self._lock:
             self.told.begun = batch
             self.told.entries = entries
-            self._take(batch + 1)
+            self._take(batch + 1, commits=True)
             self._write()
 
     def settle(self, batch: int) -> None:
@@ -72,15 +72,18 @@ class Ledger:
         with self._lock:
             commit = f"commits/{self.told.begun}"
             if commit not in self.told.files and (self.checkpoint / commit).exists():
-                self._take(self.told.begun + 1)
+                self._take(self.told.begun + 1, commits=True)
                 self._write()
 
-    def _take(self, version: int) -> None:
+    def _take(self, version: int, commits: bool = False) -> None:
         """Sync what Spark has written since the last time, and list it; of the state nothing beyond a version.
 
-        A batch that is done again writes over what it has left of the state, so that this is not listed before.
+        A batch that is done again writes over what it has left of the state, so that this is not listed before. The
+        commit of a batch matters only until the next is planned: while batches follow one another it is left out.
         """
         found = {name: path for name, path in files_of(self.checkpoint) if (version_of(name) or 0) <= version}
+        if not commits:
+            found = {name: path for name, path in found.items() if not name.startswith("commits/")}
         sums = {}
         for name in found.keys() - self.told.files.keys():
             with suppress(FileNotFoundError):  # Spark tidies up as it goes
