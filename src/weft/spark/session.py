@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource
 
 from weft.model.running import MASTER
 from weft.spark import nursery, temporary
-from weft.spark.lent import beside
+from weft.spark.lent import active, beside
 from weft.spark.private import private_files
 from weft.spark.settings import LOG4J, settings, with_conf
 
@@ -126,12 +126,7 @@ def _register(session: SparkSession, *kinds: type[DataSource]) -> None:
     whenever a reader starts: two first starts at once would leave it broken, and every task after them would fail.
     Keys that are there only change their values.
     """
-    environment = session.sparkContext.environment
-    before = dict(environment)
-    environment.update(PUT_BY_SPARK)
-    try:
+    with active(session):
+        session.sparkContext.environment.update(PUT_BY_SPARK)
         for kind in kinds:
             session.dataSource.register(kind)
-    finally:
-        environment.clear()
-        environment.update(before)
