@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import subprocess
 import sys
@@ -80,6 +81,8 @@ def end_java() -> None:
     """At the end of the process: let the Java process go and remove what lies in temporary space."""
     if SparkContext._active_spark_context is not None or not temporary.is_claimed():
         return  # a Spark that still runs has its folder removed by the nursery
+    # Whoever is still in a conversation with Java would tell at length that it has ended.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     process = getattr(SparkContext._gateway, "proc", None)
     if process is not None and process.stdin is not None:
         with suppress(OSError, subprocess.TimeoutExpired):
