@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import weft
+from weft.spark.lent import Lent, let_go
+from weft.spark.session import start_session
 from weft.spark.settings import JAVA_OPTIONS, settings, with_conf
 
 WAIT_S_MAX = 240.0
@@ -141,6 +144,22 @@ def test_a_run_is_private_uses_the_spark_it_was_told_and_leaves_nothing_in_tempo
     )
     assert again.returncode == 0, again.stderr.decode()[-2000:]
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.spark
+def test_a_session_beside_one_that_knows_our_sources_knows_them_too(spark: Any, tmp_path: Path) -> None:
+    before, known = dict(spark.conf.getAll), dict(spark.sparkContext.environment)
+    lent = Lent.now()
+    beside = start_session(tmp_path, [str(tmp_path)], conf={"spark.sql.shuffle.partitions": "5"})
+    assert beside is not spark
+    assert beside.sparkContext is spark.sparkContext
+    assert beside.conf.get("spark.sql.shuffle.partitions") == "5"
+    reader = beside.readStream.format("weft_log").name("x").schema("n INT").option("path", str(tmp_path))
+    assert reader.option("reader", "x").load().isStreaming
+    assert str(tmp_path) in spark.sparkContext.environment["PYTHONPATH"]
+    let_go(beside, lent)
+    assert (dict(spark.conf.getAll), dict(spark.sparkContext.environment)) == (before, known)
+    assert type(spark).getActiveSession() is spark
 
 
 def _until(condition: object) -> None:

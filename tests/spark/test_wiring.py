@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -50,6 +51,25 @@ def test_columns_of_ghosts_are_read_not_known_to_be_null(spark: Any, tmp_path: P
     assert "EventTimeWatermark" in plan
     assert "null AS" not in plan
     assert "cast(null as" not in plan
+
+
+@pytest.mark.spark
+def test_a_channel_is_read_by_as_many_tasks_as_there_are_cores(spark: Any, tmp_path: Path) -> None:
+    source = Source("made", "a", "rate", COLUMNS, arrivals=Constant(1.0), event_time="ts")
+    steps = (
+        Operator("keep", ("made",), sql="SELECT * FROM made WHERE v > 1", site="a"),
+        Operator("shape", ("keep",), sql="SELECT k FROM keep", site="b"),
+    )
+    query = Query("q", steps, (Sink("shape", "parquet", "out"),))
+    deployment = Deployment((Site("a"), Site("b")), (source,), (query,), (Link("a", "b"),), folder=str(tmp_path))
+    plans = Plans(deployment, Folders(tmp_path / ".weft"), analyse(spark, deployment).schemas)
+    fragments = cut(deployment, place(deployment), lambda _query, operator: is_stateful(operator), passes_by_sql)
+    (reading,) = [fragment for fragment in fragments if fragment.site == "b"]
+    context = SimpleNamespace(defaultParallelism=7)
+    session = SimpleNamespace(readStream=spark.readStream, sparkContext=context)
+    trunk = Wiring(session, plans, reading, 1, Gate(tmp_path / "gate.json")).trunk()  # type: ignore[arg-type]
+    leaf = trunk._jdf.queryExecution().analyzed().collectLeaves().apply(0)
+    assert leaf.extraOptions().get("tasks") == "7"
 
 
 @pytest.mark.spark

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +48,18 @@ def let_go(session: SparkSession, lent: Lent | None) -> None:
     if lent is None:
         session.stop()
     else:
+        lent.give_back()
+
+
+@contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """While it lasts Java looks names up in this session: it asks the active one, whichever it is told of."""
+    lent = Lent.now()
+    assert lent is not None, "a session has a context"
+    _sessions_in_java(session.sparkContext).setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
         lent.give_back()
 
 

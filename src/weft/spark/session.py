@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from pyspark.sql.datasource import DataSource
 
 from weft.model.running import MASTER
 from weft.spark import nursery, temporary
-from weft.spark.lent import beside
+from weft.spark.lent import active, beside
 from weft.spark.private import private_files
 from weft.spark.settings import LOG4J, settings, with_conf
 
@@ -80,6 +81,8 @@ def end_java() -> None:
     """At the end of the process: let the Java process go and remove what lies in temporary space."""
     if SparkContext._active_spark_context is not None or not temporary.is_claimed():
         return  # a Spark that still runs has its folder removed by the nursery
+    # Whoever is still in a conversation with Java would tell at length that it has ended.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     process = getattr(SparkContext._gateway, "proc", None)
     if process is not None and process.stdin is not None:
         with suppress(OSError, subprocess.TimeoutExpired):
@@ -126,12 +129,7 @@ def _register(session: SparkSession, *kinds: type[DataSource]) -> None:
     whenever a reader starts: two first starts at once would leave it broken, and every task after them would fail.
     Keys that are there only change their values.
     """
-    environment = session.sparkContext.environment
-    before = dict(environment)
-    environment.update(PUT_BY_SPARK)
-    try:
+    with active(session):
+        session.sparkContext.environment.update(PUT_BY_SPARK)
         for kind in kinds:
             session.dataSource.register(kind)
-    finally:
-        environment.clear()
-        environment.update(before)

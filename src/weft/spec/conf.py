@@ -54,6 +54,9 @@ KEPT = {
     "spark.sql.streaming.minBatchesToRetain": _CHECKPOINT,
     "spark.sql.streaming.checkUnfinishedRepartitionOnRestart": _CHECKPOINT,
     "spark.sql.streaming.fileSource.log.": _PROMISE,
+    # RocksDB asks Hadoop for its local files with checksums, which Weft does without.
+    "spark.sql.streaming.stateStore.providerClass": "state is kept by Spark's own provider so far",
+    "spark.sql.streaming.stateStore.rocksdb.": "state is kept by Spark's own provider so far",
     "spark.sql.streaming.stateStore.autoSnapshotRepair.": _PROMISE,
     "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.": _PROMISE,
     "spark.sql.streaming.stopActiveRunOnRestart": _PROMISE,
@@ -68,7 +71,7 @@ KEPT = {
 _KNOWN = (
     "spark.driver.memory", "spark.driver.extraJavaOptions", "spark.local.dir", "spark.ui.enabled", "spark.ui.port",
     "spark.jars.packages", "spark.scheduler.mode", "spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled",
-    "spark.sql.ansi.enabled", "spark.sql.streaming.stateStore.providerClass", "spark.sql.parquet.compression.codec",
+    "spark.sql.ansi.enabled", "spark.sql.parquet.compression.codec",
 )
 
 
