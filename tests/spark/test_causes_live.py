@@ -11,6 +11,7 @@ import pytest
 import weft.spec
 from weft.bodies.live.failing import RunFailed
 from weft.bodies.live.run import Options, Run
+from weft.bodies.live.state import CannotRun
 from weft.spark.causes import LOG
 from weft.spark.operators import BadOperator
 
@@ -103,5 +104,9 @@ def test_a_damaged_state_file_is_named_and_not_tried_again(spark: Any, folder: P
     for delta in deltas:
         delta.write_bytes(delta.read_bytes()[:10])
     (folder / "in" / "y.csv").write_text("5,1.5\n6,2.5\n")
+    with pytest.raises(CannotRun, match=r"state/0/./.\.delta: is damaged: its content is not what Spark wrote; "):
+        Run(deployment, folder / ".weft", Options(seconds=30)).go()
+    for ledger in (folder / ".weft" / "fragments").rglob("ledger-*.json"):
+        ledger.unlink()  # then it is Spark that finds it out
     with pytest.raises(RunFailed, match=r"q\.o: .*\.delta is damaged; put it back from a copy, or `--fresh`"):
         Run(deployment, folder / ".weft", Options(seconds=30)).go()
