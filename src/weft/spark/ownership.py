@@ -120,12 +120,12 @@ def _unrecorded(claim: Claim) -> Standing:
     return Standing()
 
 
-def take(claim: Claim, state: Path, run: str) -> None:
-    """Write down that a sink is a run's; one that is taken meanwhile is refused."""
+def take(claim: Claim, state: Path, run: str, is_ours: bool) -> None:
+    """Write down that a sink is a run's, again where it is already; one that is taken meanwhile is refused."""
     disk, path = claim.log.disk, claim.hidden / OWNER
     owner = Owner(run, claim.sink, str(claim.path), str(state), claim.format, round(time.time() * 1000))
     disk.make(claim.hidden)
-    if path.exists():
+    if is_ours:
         disk.seal(path, owner)
         return
     aside = claim.hidden / f".{OWNER}.{run}"

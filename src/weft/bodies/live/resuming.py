@@ -181,7 +181,7 @@ class Resuming:
                 self.notes.append(f"{claim.path}: the record of an earlier run, whose results are gone, was removed")
             owner = found.owner
             if not found.ours or owner is None or (owner.state, owner.path) != (record.state, str(claim.path)):
-                ownership.take(claim, self.state.path, record.run)
+                ownership.take(claim, self.state.path, record.run, found.ours)
             self.notes += _others(claim) if not found.ours else []
 
     def _finished(self, finished: dict[str, Any]) -> dict[str, Any]:

@@ -156,7 +156,8 @@ class State:
                 self.disk.remove_tree(entry)
             else:
                 self.disk.remove(entry)
-        self.disk.sync((), [self.path])
+        if self.path.is_dir():
+            self.disk.sync((), [self.path])
         self.folders = Folders(self.path, "", self.disk)
 
     def read(self, name: str) -> Any:
