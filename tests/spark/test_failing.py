@@ -12,13 +12,12 @@ import pytest
 from weft.bodies.live.failing import RunFailed, failed
 from weft.bodies.live.state import State
 from weft.model import Deployment
-from weft.spark.folders import Folders
 from weft.spark.operators import BadOperator
 
 
 def run_in(folder: Path, **more: Any) -> Any:
     """As much of a run as failing needs."""
-    run = SimpleNamespace(deployment=Deployment((), (), ()), state=State(Folders(folder)), spark=None, phase="running")
+    run = SimpleNamespace(deployment=Deployment((), (), ()), state=State(folder), spark=None, phase="running")
     run.status = lambda: {"phase": run.phase, "queries": {"q": {}}}
     return SimpleNamespace(**{**vars(run), **more})
 

@@ -19,7 +19,7 @@ from weft.model import Deployment
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
 RUN_S_MAX = 300.0
-RECORDS, RATE = 900, 150
+RECORDS, RATE = 900, 300
 GROWN_SOURCE = """
   - {name: rows, site: c, format: csv, path: rows, schema: "ts TIMESTAMP, k STRING, v BIGINT", event_time: ts,
      options: {maxFilesPerTrigger: 2}}
@@ -74,7 +74,7 @@ def deployment_in(folder: Path, seed: int, moves: int) -> Deployment:
     text = FILE.replace("RATE", str(RATE)).replace("queries:\n", GROWN_SOURCE.lstrip("\n"), 1)
     text += "".join(
         f"{'scenario:' if first else ''}\n  - {{at_s: {at:.2f}, move: {rng.choice(ALL)}, to: {rng.choice(SITES)}}}"
-        for first, at in zip([True] + [False] * moves, sorted(rng.uniform(0, 6) for _ in range(moves)), strict=False)
+        for first, at in zip([True] + [False] * moves, sorted(rng.uniform(0, 3) for _ in range(moves)), strict=False)
     )
     (folder / "weft.yaml").write_text(text + "\n")
     return weft.spec.load(folder / "weft.yaml")

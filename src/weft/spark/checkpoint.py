@@ -18,6 +18,7 @@ from pathlib import Path
 from weft.spark.batch import lines_of
 from weft.spark.disk import Disk
 from weft.spark.ledger import Entries, Ledger, ledger_of, read_ledger
+from weft.spark.ticks import TICKS_SUFFIX, tick
 
 COMMIT_S_MAX = 10.0
 
@@ -62,13 +63,14 @@ def fork(
     logs: dict[str, Path],
     keep_state: bool,
     channels: dict[str, str],
+    ticks: Path,
     run: str,
     disk: Disk,
 ) -> None:
     """Make `new` a checkpoint that goes on from `old` with other inputs, on disk when this returns.
 
     `lines` are the inputs with their positions; `logs` are the folders of users' files that were seen, by input;
-    `channels` are the streams of those inputs that are channels.
+    `channels` are the streams of those inputs that are channels; `ticks` is where the new one looks for ticks.
     """
     if new.exists():
         shutil.rmtree(new)
@@ -86,11 +88,28 @@ def fork(
     # Spark tells queries apart by this id; several may go on from one old checkpoint.
     (new / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     for name, seen in logs.items():
-        _link(seen, new / "sources" / name)
+        if name.endswith(TICKS_SUFFIX):
+            _as_own(seen, new / "sources" / name, ticks, disk)
+        else:
+            _link(seen, new / "sources" / name)
     before = read_ledger(old, run)
     known = {} if before is None else {name: told for name, told in before.files.items() if (new / name).exists()}
     linked = {name: told for name, told in known.items() if os.path.samefile(old / name, new / name)}
     Ledger(new, run, disk, Entries(run, files=linked)).adopt(batch, channels)
+
+
+def _as_own(old: Path, new: Path, ticks: Path, disk: Disk) -> None:
+    """Let ticks that another fragment has seen be this one's, also by name: Spark looks at the last ones again."""
+    new.mkdir(parents=True)
+    disk.make(ticks)
+    for path in sorted(old.iterdir()):
+        if path.name.startswith("."):
+            continue
+        version, *entries = path.read_text().splitlines()
+        own = [{**entry, "path": (ticks / Path(entry["path"]).name).as_uri()} for entry in map(json.loads, entries)]
+        (new / path.name).write_text("\n".join([version, *map(json.dumps, own)]))
+        for entry in own:
+            tick(ticks, Path(entry["path"]).stem, disk)
 
 
 def _link(old: Path, new: Path) -> None:

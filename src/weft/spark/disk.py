@@ -30,7 +30,7 @@ from typing import Any
 import msgspec
 
 FRESH = "`--fresh` starts over"
-SYNCS_AT_ONCE = 4
+SYNCS_AT_ONCE = 8
 _HEAD = b'{"crc32":"%08x","content":'
 _HEAD_BYTES = len(_HEAD % 0)
 
@@ -132,13 +132,16 @@ class Disk:
         """Write a file; whether it is on disk is not known until it is synced."""
         path.write_bytes(content)
 
-    def replace(self, path: Path, content: bytes, sync: bool = True) -> None:
-        """Replace a file so that a reader, or a power cut, finds the old or the new content, never a part."""
+    def replace(self, path: Path, content: bytes, sync: bool = True, after: Sequence[Path] = ()) -> None:
+        """Replace a file so that a reader, or a power cut, finds the old or the new content, never a part.
+
+        What must be on disk before it is synced along: `after`, files and folders.
+        """
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
         try:
             self.write(temporary, content)
             if sync:
-                self.sync([temporary])
+                self.sync([temporary, *after])
             self.rename(temporary, path)
         except OSError:
             temporary.unlink(missing_ok=True)
@@ -146,9 +149,9 @@ class Disk:
         if sync:
             self.sync((), [path.parent])
 
-    def seal(self, path: Path, value: Any, sync: bool = True) -> None:
-        """Replace a file by a sealed value."""
-        self.replace(path, seal(msgspec.json.encode(value)), sync)
+    def seal(self, path: Path, value: Any, sync: bool = True, after: Sequence[Path] = ()) -> None:
+        """Replace a file by a sealed value, on disk after all that it tells of."""
+        self.replace(path, seal(msgspec.json.encode(value)), sync, after)
 
     def link(self, path: Path, name: Path) -> None:
         """Give a file a further name; FileExistsError where that is taken."""
@@ -167,21 +170,17 @@ class Disk:
         shutil.rmtree(folder, ignore_errors=True)
 
     def sync(self, files: Iterable[Path], folders: Iterable[Path] = ()) -> None:
-        """Wait until the content of files, and the names in folders, are on disk: files first."""
-        if not self.fsync:
+        """Wait until the content of files, and the names in folders, are on disk, in whatever order."""
+        paths = list(dict.fromkeys([*files, *folders]))
+        if not self.fsync or not paths:
             return
         begun = time.monotonic()
-        for paths in (list(files), list(dict.fromkeys(folders))):
-            self._sync_all(paths)
+        # All at once: one write of the file system's journal serves several.
+        others = [_syncs().submit(sync_one, path) for path in paths[1:]]
+        sync_one(paths[0])
+        for other in others:
+            other.result()
         _spent.seconds = spent_s() + time.monotonic() - begun
-
-    def _sync_all(self, paths: Sequence[Path]) -> None:
-        # One journal of the file system serves syncs that come at once.
-        if len(paths) <= 2:
-            for path in paths:
-                sync_one(path)
-        else:
-            list(_syncs().map(sync_one, paths))
 
 
 def sync_one(path: Path) -> None:

@@ -23,7 +23,8 @@ from weft.spark.ledger import ledger_of
 from weft.spark.meaning import Meaning
 from weft.spark.outputs import Commit
 from weft.spark.recut import Ended
-from weft.spark.wiring import END, Entry, Plans, Wiring, ordering_in, tick
+from weft.spark.ticks import END, tick
+from weft.spark.wiring import Entry, Plans, Wiring, ordering_in
 from weft.spark.writing import BatchWriter
 
 _births = itertools.count()

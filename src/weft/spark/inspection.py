@@ -21,7 +21,7 @@ from weft.spark.folders import Folders
 from weft.spark.ledger import Entries, files_of, ledger_of, read_ledger, version_of
 from weft.spark.log import Log, Manifest, number_of
 from weft.spark.ownership import Claim
-from weft.spark.wiring import tick_content
+from weft.spark.ticks import content_of
 
 LOOSE = ("sources/", "commits/")  # nothing rests on these where they are not listed; cut off, they stop Spark
 
@@ -77,7 +77,10 @@ def inspect_recordings(folders: Folders, sources: Sequence[str]) -> None:
 def mend(left_over: Sequence[Path], disk: Disk) -> None:
     """Take back what a crash has left half done."""
     for path in left_over:
-        disk.remove(path)
+        if path.is_dir():
+            disk.remove_tree(path)
+        else:
+            disk.remove(path)
     disk.sync((), {path.parent for path in left_over})
 
 
@@ -86,8 +89,8 @@ def mend_ticks(folders: Folders, fragments: Sequence[Fragment]) -> None:
     for fragment in fragments:
         folder = folders.ticks(fragment.id)
         for path in folder.glob("*.json") if folder.is_dir() else ():
-            if not path.name.startswith(".") and path.read_bytes() != tick_content(path.stem):
-                folders.disk.replace(path, tick_content(path.stem))
+            if not path.name.startswith(".") and path.read_bytes() != content_of(path.stem):
+                folders.disk.replace(path, content_of(path.stem))
 
 
 def _checkpoint(one: Checkpoint, folders: Folders, sinks: dict[str, Log], needed: dict[str, int]) -> list[Path]:
@@ -98,8 +101,8 @@ def _checkpoint(one: Checkpoint, folders: Folders, sinks: dict[str, Log], needed
         if planned is None:
             _never_read(one, folders)
         if planned == 0 and last_committed(one.path) is None and not _has_written(one, folders, sinks):
-            # The first batch was planned, and nothing of it was begun.
-            return [path for _, path in files_of(one.path)]
+            # The first batch was planned, and nothing of it was begun: Spark wants to find nothing there.
+            return [one.path]
         return []
     if not one.path.is_dir():
         raise Damaged(one.path, f"is gone, though {told.begun + 1} batches were begun with it")

@@ -13,12 +13,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from weft.spark.disk import Damaged, Disk, read_sealed, size_and_sum
+
+TRIES = 5
 
 
 class Entries(msgspec.Struct):
@@ -51,32 +52,47 @@ class Ledger:
             self.told.entries = entries
             for name in (f"offsets/{batch}", f"commits/{batch}"):
                 self.told.files.pop(name, None)  # a batch may have been planned, and done, before in another way
-            self._take(batch)
-            self._write()
+            self._keep(batch)
 
     def adopt(self, batch: int, entries: dict[str, str]) -> None:
         """All of a checkpoint that was made to go on after a batch is on disk and listed."""
         with self._lock:
             self.told.begun = batch
             self.told.entries = entries
-            self._take(batch + 1, commits=True)
-            self._write()
+            self._keep(batch + 1, commits=True)
 
     def settle(self, batch: int) -> None:
         """A batch is worked out and about to be committed: the state that it leaves is on disk."""
         with self._lock:
-            self._take(batch + 1)
+            self._keep(batch + 1, write=False)
 
     def look(self) -> None:
         """List what Spark has written after the last batch, once it has committed it."""
         with self._lock:
             commit = f"commits/{self.told.begun}"
             if commit not in self.told.files and (self.checkpoint / commit).exists():
-                self._take(self.told.begun + 1, commits=True)
-                self._write()
+                self._keep(self.told.begun + 1, commits=True)
 
-    def _take(self, version: int, commits: bool = False) -> None:
-        """Sync what Spark has written since the last time, and list it; of the state nothing beyond a version.
+    def _keep(self, version: int, commits: bool = False, write: bool = True) -> None:
+        """Sync and list what is new, of the state nothing beyond a version, and replace the list on disk."""
+        for attempt in range(TRIES):
+            try:
+                found = self._take(version, commits)
+                if write:
+                    self.disk.make(self.path.parent)
+                    self.disk.seal(self.path, self.told, after=found)
+                else:
+                    self.disk.sync(found)
+                return
+            except FileNotFoundError:
+                # Spark tidies up as it goes: what was just listed may be gone.
+                if attempt == TRIES - 1 or not self.checkpoint.is_dir():
+                    raise
+                self.told.files = {}
+                self._known = {self.checkpoint.parents[2]}
+
+    def _take(self, version: int, commits: bool = False) -> list[Path]:
+        """List what Spark has written since the last time, of the state nothing beyond a version; it must be synced.
 
         A batch that is done again writes over what it has left of the state, so that this is not listed before. The
         commit of a batch matters only until the next is planned: while batches follow one another it is left out.
@@ -86,11 +102,9 @@ class Ledger:
             found = {name: path for name, path in found.items() if not name.startswith("commits/")}
         sums = {}
         for name in found.keys() - self.told.files.keys():
-            with suppress(FileNotFoundError):  # Spark tidies up as it goes
-                sums[name] = size_and_sum(found[name])
-        with suppress(FileNotFoundError):
-            self.disk.sync([found[name] for name in sums], self._folders([found[name].parent for name in sums]))
+            sums[name] = size_and_sum(found[name])
         self.told.files = {name: told for name, told in self.told.files.items() if name in found} | sums
+        return [*(found[name] for name in sums), *self._folders([found[name].parent for name in sums])]
 
     def _folders(self, holding: Iterable[Path]) -> list[Path]:
         """Folders that have got new names: those of the files, and above them those that are new themselves."""
@@ -102,10 +116,6 @@ class Ledger:
                 one = one.parent
                 found[one] = None
         return list(found)
-
-    def _write(self) -> None:
-        self.disk.make(self.path.parent)
-        self.disk.seal(self.path, self.told)
 
 
 def ledger_of(checkpoint: Path) -> Path:

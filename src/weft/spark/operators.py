@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -79,9 +80,24 @@ def function_of(call: str, folder: str) -> Callable[..., Any]:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     module, _, name = call.partition(":")
+    _forget_namesakes(module.partition(".")[0], folder)
     function = getattr(importlib.import_module(module), name)
     assert callable(function), f"{call} is not a function"
     return function  # type: ignore[no-any-return]
+
+
+def _forget_namesakes(package: str, folder: str) -> None:
+    """Let a module of this folder be found where one of the same name was imported from another deployment's."""
+    known = getattr(sys.modules.get(package), "__file__", None)
+    here = os.path.abspath(folder)
+    own = (os.path.join(here, f"{package}.py"), os.path.join(here, package, "__init__.py"))
+    if known is None or os.path.abspath(known) in own or not any(os.path.isfile(path) for path in own):
+        return
+    for name in [one for one in sys.modules if one == package or one.startswith(f"{package}.")]:
+        del sys.modules[name]
+    sys.path.remove(folder)
+    sys.path.insert(0, folder)
+    importlib.invalidate_caches()
 
 
 def tagged(frame: DataFrame, column: str, delay_ms: int) -> DataFrame:

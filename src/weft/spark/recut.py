@@ -12,7 +12,8 @@ from weft.spark.checkpoint import fork, positions
 from weft.spark.folders import Folders
 from weft.spark.log import SEGMENT, TICK
 from weft.spark.rate import COUNT
-from weft.spark.wiring import TICKS_SUFFIX, Entry
+from weft.spark.ticks import TICKS_SUFFIX
+from weft.spark.wiring import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ def carry_over(
     if base is not None:
         channels = {entry.name: entry.stream for entry in entries if entry.is_channel}
         keep_state = new.stateful is not None
-        fork(base.checkpoint, target, lines, logs, keep_state, channels, folders.run, folders.disk)
+        ticks = folders.ticks(new.id)
+        fork(base.checkpoint, target, lines, logs, keep_state, channels, ticks, folders.run, folders.disk)
     return {entry.name: int(json.loads(lines[entry.name])[SEGMENT]) for entry in entries if entry.is_channel}
 
 

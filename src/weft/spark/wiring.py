@@ -7,11 +7,8 @@ cannot bend it: of several inputs the least counts. The user's own column is onl
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from pathlib import Path
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -26,18 +23,15 @@ from weft.plan.ordering import is_ordering, orders_before
 from weft.plan.paths import Path as Way
 from weft.plan.times import watermark_of
 from weft.spark import operators, reader, sources
-from weft.spark.disk import Disk
 from weft.spark.folders import Folders, spark_name
 from weft.spark.gate import Gate
-from weft.spark.log import END_TIME_US
 from weft.spark.reader import GHOST, TIME
+from weft.spark.ticks import TICKS_SUFFIX
 from weft.spec import changes_count, sole_filter
 from weft.spec.sql import with_own_reads
 
 # Nothing random is meant: a condition that Spark must take for random is one it will not push below the watermark.
 BARRIER = f"NOT {GHOST} OR uuid() = ''"
-TICKS_SUFFIX = "_ticks"
-END = "end"  # the tick that closes every window
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +221,3 @@ def count_is_kept(query: Query, fragment: Fragment, name: str) -> bool:
             return False
         name = reader.name
     return True
-
-
-def tick(folder: Path, name: str, disk: Disk) -> None:
-    """Make a fragment on sources run a batch: to send what was due, or with the name END to close every window."""
-    disk.make(folder)
-    disk.replace(folder / f"{name}.json", tick_content(name))
-
-
-def tick_content(name: str) -> bytes:
-    """What a tick says follows from its name."""
-    moment = datetime.fromtimestamp(END_TIME_US / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    return (json.dumps({TIME: moment} if name == END else {}) + "\n").encode()

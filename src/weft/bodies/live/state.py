@@ -122,7 +122,7 @@ class State:
         """What the folder is the state of, None where it is none yet; Damaged where that cannot be read."""
         try:
             return msgspec.convert(read_sealed(self.path / RUN_FILE), Record)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except msgspec.ValidationError as error:
             raise Damaged(self.path / RUN_FILE, f"is no record of a run: {error}") from error
