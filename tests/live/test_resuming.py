@@ -43,7 +43,8 @@ def begin(folder: Path, state: str = "state", batches: int = 2) -> Resuming:
     for _ in range(batches):
         writer.folder().mkdir(parents=True)
         (writer.folder() / "x.csv").write_text(f"{writer.segment}\n")
-        writer.commit(Manifest(writer.segment, 1, "q.o/0", writer.segment, rows=1, files=("x.csv",)))
+        at = writer.segment
+        writer.commit(Manifest(at, 1, "q.o/0", at, rows=1, rows_total=at + 1, files=("x.csv",)))
     return made
 
 
@@ -123,6 +124,16 @@ def test_where_state_and_results_are_gone_a_hidden_record_is_no_hindrance(tmp_pa
     shutil.rmtree(tmp_path / "out")
     assert any("whose results are gone" in note for note in begin(tmp_path).notes)
     assert results(tmp_path) == ["0\n", "1\n"]
+
+
+def test_results_that_were_taken_away_are_told_of_and_a_finished_run_says_so(tmp_path: Path) -> None:
+    made = begin(tmp_path)
+    shutil.rmtree(tmp_path / "out")
+    assert any("all results that were delivered before are gone" in note for note in begin(tmp_path, batches=1).notes)
+    assert results(tmp_path) == ["2\n"]
+    made.state.write("finished.json", {"files": {}, "summary": {}})
+    shutil.rmtree(tmp_path / "out")
+    refused(tmp_path, "the results of the finished run are gone; use --fresh to run it again")
 
 
 def test_results_that_no_record_tells_of_are_refused(tmp_path: Path) -> None:

@@ -111,7 +111,8 @@ def _checkpoint(one: Checkpoint, folders: Folders, sinks: dict[str, Log], needed
     if planned > told.begun + 1:
         raise Damaged(ledger_of(one.path), f"is of an earlier time: it ends at batch {told.begun}, Spark at {planned}")
     left_over = list(_differing(one.path, told))
-    left_over += [path for name, path in files_of(one.path) if name.startswith(LOOSE) and name not in told.files]
+    loose = [name for name in files_of(one.path) if name.startswith(LOOSE) and name not in told.files]
+    left_over += [one.path / name for name in loose]
     if planned > told.begun:
         # Spark had planned it, and nothing of it was begun: it will be planned again.
         left_over.append(one.path / "offsets" / str(planned))
@@ -134,8 +135,8 @@ def _never_read(one: Checkpoint, folders: Folders) -> None:
 
 def _differing(checkpoint: Path, told: Entries) -> Iterator[Path]:
     """Commits that are not what Spark wrote: their batch is done again. Any other file that differs is refused."""
-    for name, path in files_of(checkpoint):
-        listed = told.files.get(name)
+    for name in files_of(checkpoint):
+        listed, path = told.files.get(name), checkpoint / name
         if listed is None or size_and_sum(path) == tuple(listed):
             continue
         if not name.startswith("commits/"):

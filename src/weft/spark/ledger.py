@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -97,14 +97,13 @@ class Ledger:
         A batch that is done again writes over what it has left of the state, so that this is not listed before. The
         commit of a batch matters only until the next is planned: while batches follow one another it is left out.
         """
-        found = {name: path for name, path in files_of(self.checkpoint) if (version_of(name) or 0) <= version}
-        if not commits:
-            found = {name: path for name, path in found.items() if not name.startswith("commits/")}
-        sums = {}
-        for name in found.keys() - self.told.files.keys():
-            sums[name] = size_and_sum(found[name])
-        self.told.files = {name: told for name, told in self.told.files.items() if name in found} | sums
-        return [*(found[name] for name in sums), *self._folders([found[name].parent for name in sums])]
+        found = {name for name in files_of(self.checkpoint) if commits or not name.startswith("commits/")}
+        new = [name for name in found - self.told.files.keys() if (version_of(name) or 0) <= version]
+        sums = {name: size_and_sum(self.checkpoint / name) for name in new}
+        kept = {name: told for name, told in self.told.files.items() if name in found}
+        self.told.files = {name: told for name, told in kept.items() if (version_of(name) or 0) <= version} | sums
+        paths = [self.checkpoint / name for name in new]
+        return [*paths, *self._folders([path.parent for path in paths])]
 
     def _folders(self, holding: Iterable[Path]) -> list[Path]:
         """Folders that have got new names: those of the files, and above them those that are new themselves."""
@@ -135,29 +134,29 @@ def read_ledger(checkpoint: Path, run: str) -> Entries | None:
     return found
 
 
-def files_of(checkpoint: Path) -> Iterator[tuple[str, Path]]:
-    """All files of a checkpoint that have their names, by their path within it."""
-    waiting = [checkpoint]
+def files_of(checkpoint: Path) -> list[str]:
+    """All files of a checkpoint that have their names, as paths within it."""
+    found: list[str] = []
+    waiting = [""]
     while waiting:
         folder = waiting.pop()
         try:
-            with os.scandir(folder) as found:
-                listed = list(found)
+            with os.scandir(f"{checkpoint}/{folder}") as listed:
+                for entry in listed:
+                    if entry.name.startswith("."):
+                        continue
+                    if entry.is_dir():
+                        waiting.append(f"{folder}{entry.name}/")
+                    else:
+                        found.append(folder + entry.name)
         except FileNotFoundError:  # Spark tidies up as it goes
             continue
-        for entry in listed:
-            if entry.name.startswith("."):
-                continue
-            path = Path(entry.path)
-            if entry.is_dir():
-                waiting.append(path)
-            else:
-                yield str(path.relative_to(checkpoint)), path
+    return found
 
 
 def version_of(name: str) -> int | None:
     """The version that a file of the state brings it to, None for other files."""
     if not name.startswith("state/") or not name.endswith((".delta", ".snapshot")):
         return None
-    number = Path(name).stem
+    number = name.rpartition("/")[2].partition(".")[0]
     return int(number) if number.isdigit() else None

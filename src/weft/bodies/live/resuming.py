@@ -183,8 +183,13 @@ class Resuming:
             if not found.ours or owner is None or (owner.state, owner.path) != (record.state, str(claim.path)):
                 ownership.take(claim, self.state.path, record.run, found.ours)
             self.notes += _others(claim) if not found.ours else []
+            if found.ours and _all_gone(claim):
+                self.notes.append(f"{claim.path}: all results that were delivered before are gone; new ones follow")
 
     def _finished(self, finished: dict[str, Any]) -> dict[str, Any]:
+        for claim in self._claims():
+            if _all_gone(claim):
+                raise CannotRun(f"{claim.path}: the results of the finished run are gone; use --fresh to run it again")
         if finished["files"] != source_files(self.deployment):
             raise CannotRun(
                 "this run was finished with --until-done, which closed every window, and the sources hold other "
@@ -202,6 +207,14 @@ def _fresh_standing(claim: Claim, state: Path, run: str | None) -> Standing:
     if found.refusal is not None and not (found.orphan or mine):
         raise CannotRun(f"sink {claim.sink}: {found.refusal}")
     return found
+
+
+def _all_gone(claim: Claim) -> bool:
+    """True if a sink was given files, and none of a run's is left in its folder."""
+    last = claim.log.last() if claim.log.is_there() else None
+    if claim.format == "console" or last is None or not last.rows_total:
+        return False
+    return not claim.path.is_dir() or not any(entry.name.startswith("part-") for entry in claim.path.iterdir())
 
 
 def _others(claim: Claim) -> list[str]:
