@@ -51,7 +51,7 @@ os.umask(mask)
 from dataclasses import replace
 import moving
 from weft.bodies.live.run import Options, Run
-from weft.model import Operator, Query, Sink
+from weft.model import MoveAt, Operator, Query, Sink
 folder = Path("deployed")
 folder.mkdir()
 operator, sink = Operator("shout", ("left",), call="shouting:shout"), Sink("shout", "parquet", "out/loud")
@@ -60,8 +60,9 @@ called = Query("called", (operator,), (sink,))
     "from pyspark.sql import functions as F\\n"
     "def loud(text): return text + '!'\\n"
     "def shout(left): return left.withColumn('k', F.udf(loud, 'string')('k'))\\n")
-deployment = moving.make(folder, 3, 60, 60, moves=1)
-deployment = replace(deployment, queries=(*deployment.queries, called))
+deployment = moving.make(folder, 3, 60, 30)
+moves = (MoveAt(0.5, "windowed.totals", "c"), MoveAt(1.0, "plain.small", "c"))
+deployment = replace(deployment, queries=(*deployment.queries, called), scenario=moves)
 Run(deployment, folder / ".weft", Options(until_done=True)).go()
 
 assert dict(mine.conf.getAll) == settings
