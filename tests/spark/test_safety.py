@@ -118,6 +118,25 @@ def test_a_recording_that_was_cut_off_is_begun_anew(
     assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}
 
 
+def test_a_file_that_comes_late_with_an_old_date_is_read_like_any_other(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "new.csv").write_text("1\n2\n")
+    (tmp_path / "d.yaml").write_text("""
+weft: 1
+sites: [{name: a}]
+sources: [{name: s, site: a, format: csv, path: in, schema: "v BIGINT"}]
+queries:
+  - {name: q, operators: [{name: o, from: [s], sql: "SELECT v FROM s"}], sink: {from: o, format: parquet, path: out}}
+""")
+    deployment = weft.spec.load(tmp_path / "d.yaml")
+    first = Run(deployment, tmp_path / "state", Options())
+    first.go(lambda run: run.stop() if any((tmp_path / "out").glob("*.parquet")) else None)
+    (tmp_path / "in" / "old.csv").write_text("3\n4\n")
+    os.utime(tmp_path / "in" / "old.csv", (1_600_000_000, 1_600_000_000))
+    Run(deployment, tmp_path / "state", Options(until_done=True)).go()
+    assert values(spark, tmp_path) == [1, 2, 3, 4]
+
+
 def test_a_sink_on_the_console_shows_every_record_once(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

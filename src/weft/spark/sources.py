@@ -81,7 +81,8 @@ def read_source(
             reader = reader.option("recording", str(folders.recording(source.name).folder)).option("run", folders.run)
         return reader.load()
     assert source.path is not None
-    path, options = path_of(deployment, source.path), reader_options(source)
+    # Spark would pass over a file that comes late with a time of change a week older than the newest.
+    path, options = path_of(deployment, source.path), {"maxFileAge": "36500d", **reader_options(source)}
     if os.path.isfile(path):
         # Spark streams folders: one file is its folder, narrowed to that name.
         path, name_only = os.path.split(path)

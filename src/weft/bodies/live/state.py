@@ -55,9 +55,9 @@ def state_folder(file: Path, given: Path | None) -> Path:
     """A folder named after the deployment file, in `.weft` or the file's `store`, unless another place is given."""
     if given is not None:
         return given.resolve()
-    from weft.spec import store_of
+    from weft.spec import absolute, store_of
 
-    return (file.parent / Path(store_of(file).path).expanduser() / file.name).resolve()
+    return (Path(absolute(store_of(file).path, str(file.parent))) / file.name).resolve()
 
 
 class State:
