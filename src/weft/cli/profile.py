@@ -44,8 +44,9 @@ def profile(
     from weft.cli.streams import Streams
     from weft.spark.causes import cause_of
     from weft.spark.operators import BadOperator
+    from weft.spark.temporary import claim
 
-    with Streams(json) as streams, tempfile.TemporaryDirectory(prefix="weft-profile-") as folder:
+    with Streams(json) as streams, tempfile.TemporaryDirectory(prefix="weft-profile-", dir=claim()) as folder:
         streams.hush(Path(folder) / "spark.log")
 
         def tell(line: str) -> None:

@@ -8,7 +8,7 @@ with the file that is missing or behind. What a crash may leave half done is tak
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,7 @@ class Checkpoint:
     fragment: Fragment
     generation: int
     path: Path
+    first: Mapping[str, int]  # where inputs went on that another had read before
 
     @property
     def writer(self) -> str:
@@ -41,14 +42,19 @@ class Checkpoint:
 
 
 def inspect(
-    folders: Folders, fragments: Sequence[Fragment], generations: dict[str, int], claims: Sequence[Claim]
+    folders: Folders,
+    fragments: Sequence[Fragment],
+    generations: dict[str, int],
+    gates: Mapping[str, tuple[int, Mapping[str, int]]],
+    claims: Sequence[Claim],
 ) -> list[Path]:
     """Refuse a state that is not whole; the files that must go before Spark goes on from it."""
-    checkpoints = [
-        Checkpoint(one, generation, folders.checkpoint(one.id, generation))
-        for one in fragments
-        for generation in [generations.get(one.id, 0)]
-    ]
+    checkpoints = []
+    for one in fragments:
+        generation = generations.get(one.id, 0)
+        opened, first = gates.get(one.id, (generation, {}))
+        path = folders.checkpoint(one.id, generation)
+        checkpoints.append(Checkpoint(one, generation, path, first if opened == generation else {}))
     sinks = {claim.sink: claim.log for claim in claims}
     left_over: list[Path] = []
     needed: dict[str, int] = {}
@@ -192,6 +198,7 @@ def _positions(one: Checkpoint, folders: Folders, told: Entries, is_done: bool, 
     for entry, stream in told.entries.items():
         reads_on = batches.segment_of(ends, entry)
         start = reads_on if is_done else batches.segment_of(before, entry)
+        start = max(start, one.first.get(entry, 0))
         log = folders.stream(stream)
         following = log.next_segment() if log.is_there() else 0
         if following < reads_on:

@@ -168,7 +168,8 @@ class Resuming:
         fragments = [msgspec.convert(value, Fragment) for value in journal["fragments"]]
         replayed = [source.name for source in self.deployment.sources if source.format == "replay"]
         inspection.inspect_recordings(folders, replayed)
-        left_over = inspection.inspect(folders, fragments, journal["generations"], self._claims())
+        generations, gates = journal["generations"], journal["gates"]
+        left_over = inspection.inspect(folders, fragments, generations, gates, self._claims())
         inspection.mend(left_over, state.disk)
         inspection.mend_ticks(folders, fragments)
         self.notes += [f"{path.relative_to(state.path)} was never whole, and is done again" for path in left_over]
