@@ -84,7 +84,9 @@ def start(folder: Path, point: str | None) -> int:
     """Run to the end or to the point; how the process ended."""
     words = [str(folder / "weft.yaml"), "--until-done", "--json"]
     how = ["-m", "weft", "run"] if point is None else ["-m", "tests.spark.cut_run", point, "run"]
-    environment = {**os.environ, "CUT_TOLD": str(folder / "told"), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    quick = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"  # most of a short run is Java's compiler
+    told = {"CUT_TOLD": str(folder / "told"), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "JDK_JAVA_OPTIONS": quick}
+    environment = {**os.environ, **told}
     with open(folder / "err.log", "a") as err:
         done = subprocess.run(
             [sys.executable, *how, *words], stdout=subprocess.DEVNULL, stderr=err, cwd=ROOT, env=environment,

@@ -50,18 +50,18 @@ def inspect(
 ) -> list[Path]:
     """Refuse a state that is not whole; the files that must go before Spark goes on from it."""
     checkpoints = []
-    for one in fragments:
-        generation = generations.get(one.id, 0)
-        opened, first = gates.get(one.id, (generation, {}))
-        path = folders.checkpoint(one.id, generation)
-        checkpoints.append(Checkpoint(one, generation, path, first if opened == generation else {}))
+    for fragment in fragments:
+        generation = generations.get(fragment.id, 0)
+        opened, first = gates.get(fragment.id, (generation, {}))
+        path = folders.checkpoint(fragment.id, generation)
+        checkpoints.append(Checkpoint(fragment, generation, path, first if opened == generation else {}))
     sinks = {claim.sink: claim.log for claim in claims}
     left_over: list[Path] = []
     needed: dict[str, int] = {}
     for one in checkpoints:
         left_over += _checkpoint(one, folders, sinks, needed)
         _outputs(one, folders, sinks)
-    for stream in {stream for one in fragments for stream in (*one.outputs, *one.channels)}:
+    for stream in {stream for one in checkpoints for stream in (*one.fragment.outputs, *one.fragment.channels)}:
         _segments(folders.stream(stream), needed.get(stream))
     for log in sinks.values():
         if log.is_there():
