@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -116,6 +117,23 @@ def test_a_recording_that_was_cut_off_is_begun_anew(
     monkeypatch.undo()
     Run(deployment, tmp_path / "state", Options(until_done=True)).go()
     assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}
+
+
+def test_a_run_that_is_copied_whole_goes_on_where_it_was_copied_to(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    deployment = make(tmp_path / "one", 21, 400, 200)
+
+    def stop_soon(run: Run) -> None:
+        if run.flowing_s is not None and run.flowed_s() > 1.5:
+            run.stop()
+
+    Run(deployment, tmp_path / "one" / "state", Options()).go(stop_soon)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    copied = weft.spec.load(tmp_path / "two" / "weft.yaml")
+    run = Run(copied, tmp_path / "two" / "state", Options(until_done=True))
+    run.go()
+    assert any("goes on here" in note for note in run.notes)
+    assert differing(delivered(spark, copied), expected(spark, copied)) == {}
 
 
 def test_a_file_that_comes_late_with_an_old_date_is_read_like_any_other(spark: Any, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import uuid
 from pathlib import Path
 
 from weft.spark.batch import lines_of
-from weft.spark.disk import Disk
+from weft.spark.disk import Disk, size_and_sum
 from weft.spark.ledger import Entries, Ledger, ledger_of, read_ledger
 from weft.spark.ticks import TICKS_SUFFIX, tick
 
@@ -98,16 +98,29 @@ def fork(
     Ledger(new, run, disk, Entries(run, files=linked)).adopt(batch, channels)
 
 
+def relocate(checkpoint: Path, ticks: Path, run: str, disk: Disk) -> None:
+    """Let a checkpoint that was brought here from elsewhere find its ticks, which it knows by their full names."""
+    seen = sorted(checkpoint.glob(f"sources/*{TICKS_SUFFIX}"))
+    told = read_ledger(checkpoint, run)
+    for folder in seen:
+        _as_own(folder, folder, ticks, disk)
+    if seen and told is not None:
+        names = {f"sources/{folder.name}/{path.name}" for folder in seen for path in folder.iterdir()}
+        files = {name: sums for name, sums in told.files.items() if name not in names}
+        again = {name: size_and_sum(checkpoint / name) for name in names & told.files.keys()}
+        disk.seal(ledger_of(checkpoint), Entries(run, told.begun, told.entries, files | again))
+
+
 def _as_own(old: Path, new: Path, ticks: Path, disk: Disk) -> None:
     """Let ticks that another fragment has seen be this one's, also by name: Spark looks at the last ones again."""
-    new.mkdir(parents=True)
-    disk.make(ticks)
+    disk.make(new)
     for path in sorted(old.iterdir()):
         if path.name.startswith("."):
             continue
         version, *entries = path.read_text().splitlines()
         own = [{**entry, "path": (ticks / Path(entry["path"]).name).as_uri()} for entry in map(json.loads, entries)]
-        (new / path.name).write_text("\n".join([version, *map(json.dumps, own)]))
+        disk.replace(new / path.name, "\n".join([version, *map(json.dumps, own)]).encode(), sync=False)
+        (new / f".{path.name}.crc").unlink(missing_ok=True)  # of the content before
         for entry in own:
             tick(ticks, Path(entry["path"]).stem, disk)
 

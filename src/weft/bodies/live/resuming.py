@@ -17,6 +17,7 @@ from weft.bodies.live.state import CannotRun, Record, State, differences
 from weft.model import Deployment
 from weft.plan.fragments import Fragment
 from weft.spark import inspection, ownership, sources
+from weft.spark.checkpoint import relocate
 from weft.spark.disk import Damaged
 from weft.spark.outputs import claims_of
 from weft.spark.ownership import Claim, Owner, Standing
@@ -99,7 +100,7 @@ class Resuming:
             self.state.is_of(record)
         else:
             self._compare(record)
-            self._inspect()
+            self._inspect(record)
         self._claim(record, standings)
         finished = self.state.read("finished.json")
         return None if finished is None else self._finished(finished)
@@ -152,7 +153,7 @@ class Resuming:
             what = "another deployment" if changed else "a run that was begun elsewhere"
             raise CannotRun(f"{self.state.path} holds {what}:\n  {lines}\nuse --fresh to start over")
 
-    def _inspect(self) -> None:
+    def _inspect(self, record: Record) -> None:
         """Refuse a state that is not whole; take back what a crash has left half done."""
         state, folders = self.state, self.state.folders
         begun = sorted(folders.state.glob("fragments/*/checkpoint-*"))
@@ -171,6 +172,12 @@ class Resuming:
         generations, gates = journal["generations"], journal["gates"]
         left_over = inspection.inspect(folders, fragments, generations, gates, self._claims())
         inspection.mend(left_over, state.disk)
+        if Path(record.state) != state.path:
+            for one in fragments:
+                checkpoint = folders.checkpoint(one.id, generations.get(one.id, 0))
+                relocate(checkpoint, folders.ticks(one.id), record.run, state.disk)
+            state.write(ownership.RUN_FILE, msgspec.structs.replace(record, state=str(state.path)))
+            self.notes.append(f"this state was in {record.state} before, and goes on here")
         inspection.mend_ticks(folders, fragments)
         self.notes += [f"{path.relative_to(state.path)} was never whole, and is done again" for path in left_over]
 
@@ -181,7 +188,8 @@ class Resuming:
                 ownership.forget(claim.hidden, self.state.disk)
                 self.notes.append(f"{claim.path}: the record of an earlier run, whose results are gone, was removed")
             owner = found.owner
-            if not found.ours or owner is None or (owner.state, owner.path) != (record.state, str(claim.path)):
+            here = (str(self.state.path), str(claim.path))
+            if not found.ours or owner is None or (owner.state, owner.path) != here:
                 ownership.take(claim, self.state.path, record.run, found.ours)
             self.notes += _others(claim) if not found.ours else []
             if found.ours and _all_gone(claim):
