@@ -87,13 +87,16 @@ def test_starting_over_removes_what_was_written_by_its_own_list_and_nothing_else
     for name in others:
         (tmp_path / "out" / name).write_text("precious")
     (tmp_path / "state" / "notes.txt").write_text("precious")
-    (tmp_path / "out" / "part-0000000001-0.csv").write_text("a longer file of mine under that name")
+    mine = tmp_path / "out" / "part-0000000001-0.csv"
+    mine.write_text("a longer file of mine under that name")
+    refused(tmp_path, "part-0000000001-0.csv is not as this run wrote it; move it away", fresh=True)
+    mine.rename(tmp_path / "out" / "mine.txt")
+    others = (*others, "mine.txt")
     made = resuming(tmp_path)
     assert [line.partition(": ")[2] for line in made.removal().lines()] == ["1 result files", "the state of the run"]
     made.look(True)
     made.start_over()
-    kept = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert kept == sorted([*others, "part-0000000001-0.csv"])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(others)
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["notes.txt"]
     assert not (tmp_path / ".out.weft").exists()
 
@@ -179,6 +182,21 @@ def test_a_run_that_is_copied_whole_goes_on_in_both_places(tmp_path: Path) -> No
     for folder in (tmp_path / "two", tmp_path / "one", tmp_path / "two"):
         begin(folder, batches=1)
     assert (results(tmp_path / "one"), len(results(tmp_path / "two"))) == (["0\n", "1\n", "2\n"], 4)
+
+
+def test_starting_over_in_a_copy_leaves_the_results_of_the_first_place_alone(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    begin(tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    for gone in (None, tmp_path / "one" / "state"):
+        if gone is not None:
+            shutil.rmtree(gone)
+        made = resuming(tmp_path / "two")
+        made.look(True)
+        made.start_over()
+        assert results(tmp_path / "one") == ["0\n", "1\n"]
+        assert results(tmp_path / "two") == []
+        begin(tmp_path / "two")
 
 
 def test_a_state_of_an_earlier_time_is_refused(tmp_path: Path) -> None:

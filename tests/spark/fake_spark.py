@@ -203,8 +203,8 @@ class World:
             self.state.write("flows.json", {"starts": []})
             plan = {"fragments": [_plain(one) for one in fragments], "generations": {}, "gates": {}}
             self.state.write(JOURNAL, plan)
-        epoch = 1 + max((self.state.read("epochs.json") or {"x": 0}).values())
-        self.state.write("epochs.json", {"x": epoch})
+        epoch = 1 + (self.state.read("epochs.json") or {"x": {"all": 0}})["x"]["all"]
+        self.state.write("epochs.json", {"x": {"all": epoch}})
         plans = Plans(deployment, self.state.folders, {})
         self.engines = [Engine(plans, one, epoch) for one in sorted(fragments, key=lambda one: not one.sources)]
 

@@ -62,6 +62,8 @@ def grow(folder: Path, number: int) -> None:
         lines.append(f"{stamp}Z,k{rng.randrange(5)},{rng.randrange(100)}\n")
     (folder / "rows").mkdir(exist_ok=True)
     (folder / f".row-{number}").write_text("".join(lines))
+    # Spark reads files by their time of change: made at one instant, their order would be chance.
+    os.utime(folder / f".row-{number}", (moment, moment))
     os.rename(folder / f".row-{number}", folder / "rows" / f"{number:04d}.csv")
 
 

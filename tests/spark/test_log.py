@@ -182,14 +182,23 @@ def test_a_delivery_that_is_all_but_tidied_up_counts_as_done(tmp_path: Path) -> 
     path = tmp_path / "out"
     writer = sink(path, 1)
     writer.commit(sink_batch(writer, 0))
-    left = writer.log.data / "0000000000-1"
+    left = writer.log.data / ".done-0000000000-1"
     left.mkdir()
-    for name in ("empty folder", "one file still there"):
-        again = sink(path, 2)
-        assert again.written(0)
-        assert len(list(path.iterdir())) == 2, name
-        left.mkdir()
-        os.link(path / "part-0000000000-0.csv", left / "a.csv")
+    os.link(path / "part-0000000000-0.csv", left / "a.csv")
+    again = sink(path, 2)
+    assert again.written(0)
+    assert len(list(path.iterdir())) == 2
+    assert not list(again.log.data.iterdir())
+
+
+def test_a_committed_batch_whose_file_is_gone_before_it_was_delivered_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = sink(tmp_path / "out", 1)
+    cut_off(writer, sink_batch(writer, 0), monkeypatch, 1)
+    (writer.log.data / "0000000000-1" / "b.csv").unlink()
+    with pytest.raises(Damaged, match=r"data/0000000000-1/b.csv: is gone, though it was not delivered yet"):
+        sink(tmp_path / "out", 2)
 
 
 def test_a_result_file_of_somebody_else_is_never_written_over(tmp_path: Path) -> None:

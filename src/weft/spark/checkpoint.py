@@ -92,6 +92,7 @@ def fork(
             _as_own(seen, new / "sources" / name, ticks, disk)
         else:
             _link(seen, new / "sources" / name)
+    disk.sync((), [new.parent, *(Path(folder) for folder, _, _ in os.walk(new))])
     before = read_ledger(old, run)
     known = {} if before is None else {name: told for name, told in before.files.items() if (new / name).exists()}
     linked = {name: told for name, told in known.items() if os.path.samefile(old / name, new / name)}
@@ -108,7 +109,7 @@ def relocate(checkpoint: Path, ticks: Path, run: str, disk: Disk) -> None:
         names = {f"sources/{folder.name}/{path.name}" for folder in seen for path in folder.iterdir()}
         files = {name: sums for name, sums in told.files.items() if name not in names}
         again = {name: size_and_sum(checkpoint / name) for name in names & told.files.keys()}
-        disk.seal(ledger_of(checkpoint), Entries(run, told.begun, told.entries, files | again))
+        disk.seal(ledger_of(checkpoint), Entries(run, told.begun, told.adopted, told.entries, files | again))
 
 
 def _as_own(old: Path, new: Path, ticks: Path, disk: Disk) -> None:
@@ -119,7 +120,7 @@ def _as_own(old: Path, new: Path, ticks: Path, disk: Disk) -> None:
             continue
         version, *entries = path.read_text().splitlines()
         own = [{**entry, "path": (ticks / Path(entry["path"]).name).as_uri()} for entry in map(json.loads, entries)]
-        disk.replace(new / path.name, "\n".join([version, *map(json.dumps, own)]).encode(), sync=False)
+        disk.replace(new / path.name, "\n".join([version, *map(json.dumps, own)]).encode())
         (new / f".{path.name}.crc").unlink(missing_ok=True)  # of the content before
         for entry in own:
             tick(ticks, Path(entry["path"]).stem, disk)

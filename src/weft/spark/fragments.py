@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -124,6 +125,9 @@ class FragmentRun:
             self.clean = self.writer.close_cleanly()
         self.writer.close()
         self.query.stop()
+        if self.writer.ledger is not None:
+            with suppress(OSError):  # it only helps to notice damage
+                self.writer.ledger.close()
         return self.clean
 
     def discard(self) -> None:

@@ -21,7 +21,7 @@ from weft.spark.folders import Folders
 from weft.spark.ledger import Entries, files_of, ledger_of, read_ledger, version_of
 from weft.spark.log import Log, Manifest, number_of
 from weft.spark.ownership import Claim
-from weft.spark.ticks import content_of
+from weft.spark.ticks import TICKS_SUFFIX, content_of
 
 LOOSE = ("sources/", "commits/")  # nothing rests on these where they are not listed; cut off, they stop Spark
 
@@ -47,8 +47,12 @@ def inspect(
     generations: dict[str, int],
     gates: Mapping[str, tuple[int, Mapping[str, int]]],
     claims: Sequence[Claim],
+    moved: bool = False,
 ) -> list[Path]:
-    """Refuse a state that is not whole; the files that must go before Spark goes on from it."""
+    """Refuse a state that is not whole; the files that must go before Spark goes on from it.
+
+    Of one that was moved, what tells of ticks is written anew afterwards, and may have been already.
+    """
     checkpoints = []
     for fragment in fragments:
         generation = generations.get(fragment.id, 0)
@@ -59,7 +63,7 @@ def inspect(
     left_over: list[Path] = []
     needed: dict[str, int] = {}
     for one in checkpoints:
-        left_over += _checkpoint(one, folders, sinks, needed)
+        left_over += _checkpoint(one, folders, sinks, needed, moved)
         _outputs(one, folders, sinks)
     for stream in {stream for one in checkpoints for stream in (*one.fragment.outputs, *one.fragment.channels)}:
         _segments(folders.stream(stream), needed.get(stream))
@@ -99,13 +103,24 @@ def mend_ticks(folders: Folders, fragments: Sequence[Fragment]) -> None:
                 folders.disk.replace(path, content_of(path.stem))
 
 
-def _checkpoint(one: Checkpoint, folders: Folders, sinks: dict[str, Log], needed: dict[str, int]) -> list[Path]:
+def not_older(claims: Sequence[Claim], epochs: Mapping[str, Mapping[str, int]], path: Path) -> None:
+    """Refuse a state that is of an earlier time than its sinks: an epoch is remembered before it is used."""
+    known = max((epoch for told in epochs.values() for epoch in told.values()), default=0)
+    for claim in claims:
+        if claim.log.is_there() and claim.log.epoch() > known + 1:
+            raise Damaged(path, f"is of an earlier time than {claim.path}, which was written under later epochs")
+
+
+def _checkpoint(
+    one: Checkpoint, folders: Folders, sinks: dict[str, Log], needed: dict[str, int], moved: bool
+) -> list[Path]:
     """What must go of a checkpoint that is whole; notes in `needed` from which segment its channels are needed."""
     told = read_ledger(one.path, folders.run)
     planned = last_planned(one.path)
     if told is None:
         if planned is None:
             _never_read(one, folders)
+            return [one.path] if one.path.exists() else []
         if planned == 0 and last_committed(one.path) is None and not _has_written(one, folders, sinks):
             # The first batch was planned, and nothing of it was begun: Spark wants to find nothing there.
             return [one.path]
@@ -116,7 +131,9 @@ def _checkpoint(one: Checkpoint, folders: Folders, sinks: dict[str, Log], needed
         raise Damaged(one.path / "offsets" / str(told.begun), "is gone, though this batch was begun")
     if planned > told.begun + 1:
         raise Damaged(ledger_of(one.path), f"is of an earlier time: it ends at batch {told.begun}, Spark at {planned}")
-    left_over = list(_differing(one.path, told))
+    if planned > told.begun and any(last.batch >= planned for _, last in _written(one, folders, sinks)):
+        raise Damaged(ledger_of(one.path), f"is of an earlier time: results of batch {planned} are committed")
+    left_over = list(_differing(one.path, told, moved))
     loose = [name for name in files_of(one.path) if name.startswith(LOOSE) and name not in told.files]
     left_over += [one.path / name for name in loose]
     if planned > told.begun:
@@ -124,6 +141,8 @@ def _checkpoint(one: Checkpoint, folders: Folders, sinks: dict[str, Log], needed
         left_over.append(one.path / "offsets" / str(planned))
     commit = f"commits/{told.begun}"
     is_done = commit in told.files and (one.path / commit).exists() and one.path / commit not in left_over
+    if not is_done and told.begun == told.adopted:
+        raise Damaged(one.path / commit, "is gone or damaged, and its batch was another fragment's")
     _required(one.path, told)
     left_over += _state(one.path, told, told.begun + 1 if is_done else told.begun)
     _positions(one, folders, told, is_done, needed)
@@ -139,11 +158,11 @@ def _never_read(one: Checkpoint, folders: Folders) -> None:
                 raise Damaged(one.path, f"is gone, though {one.fragment.id} has read {stream} with it")
 
 
-def _differing(checkpoint: Path, told: Entries) -> Iterator[Path]:
+def _differing(checkpoint: Path, told: Entries, moved: bool) -> Iterator[Path]:
     """Commits that are not what Spark wrote: their batch is done again. Any other file that differs is refused."""
     for name in files_of(checkpoint):
         listed, path = told.files.get(name), checkpoint / name
-        if listed is None or size_and_sum(path) == tuple(listed):
+        if listed is None or (moved and f"{TICKS_SUFFIX}/" in name) or size_and_sum(path) == tuple(listed):
             continue
         if not name.startswith("commits/"):
             raise Damaged(path, "is damaged: its content is not what Spark wrote")

@@ -27,6 +27,7 @@ class Entries(msgspec.Struct):
 
     run: str
     begun: int = -1
+    adopted: int = -1
     entries: dict[str, str] = {}
     files: dict[str, tuple[int, int]] = {}
 
@@ -41,6 +42,7 @@ class Ledger:
         self.told = told or read_ledger(checkpoint, run) or Entries(run)
         self._known = {checkpoint.parents[2]}  # folders whose own names are on disk; the state folder is
         self._lock = threading.Lock()
+        self._closed = False
 
     def begin(self, batch: int, entries: dict[str, str]) -> None:
         """A batch is about to be worked out: its plan, and all that it rests on, is on disk and listed.
@@ -57,7 +59,7 @@ class Ledger:
     def adopt(self, batch: int, entries: dict[str, str]) -> None:
         """All of a checkpoint that was made to go on after a batch is on disk and listed."""
         with self._lock:
-            self.told.begun = batch
+            self.told.begun = self.told.adopted = batch
             self.told.entries = entries
             self._keep(batch + 1, commits=True)
 
@@ -70,8 +72,16 @@ class Ledger:
         """List what Spark has written after the last batch, once it has committed it."""
         with self._lock:
             commit = f"commits/{self.told.begun}"
+            if self._closed:
+                return
             if commit not in self.told.files and (self.checkpoint / commit).exists():
                 self._keep(self.told.begun + 1, commits=True)
+
+    def close(self) -> None:
+        """List what there is; whoever comes next to this checkpoint keeps the list."""
+        self.look()
+        with self._lock:
+            self._closed = True
 
     def _keep(self, version: int, commits: bool = False, write: bool = True) -> None:
         """Sync and list what is new, of the state nothing beyond a version, and replace the list on disk."""

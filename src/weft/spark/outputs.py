@@ -13,13 +13,12 @@ from weft.model import Deployment, Sink
 from weft.plan.fragments import Fragment
 from weft.plan.graph import sink_name
 from weft.spark import sources
-from weft.spark.disk import size_and_sum
 from weft.spark.folders import Folders
 from weft.spark.footers import Written, look_at
 from weft.spark.log import Log, LogWriter, Manifest
 from weft.spark.ownership import Claim
 from weft.spark.sinks import SinkWriter
-from weft.spark.updates import changes_of, write_changes
+from weft.spark.updates import kept_aside, write_changes
 from weft.spark.wiring import Plans
 
 AHEAD = "ahead"
@@ -97,7 +96,7 @@ class Output:
 
     def write(self, records: DataFrame, measured: list[str]) -> Written:
         """Write a batch to where the next segment lies."""
-        if self.sink is not None and self.sink.mode == "update" and isinstance(self.writer, SinkWriter):
+        if self._keeps_changes():
             records = write_changes(records, self.writer.log, self.writer.segment)
         return self.place.write(records, self.writer.folder(), measured)
 
@@ -113,8 +112,8 @@ class Output:
         """Commit what was written as the next segment."""
         last = self.writer.last
         changes = {}
-        if self.sink is not None and self.sink.mode == "update" and written.rows:
-            changes = self._changes()
+        if self._keeps_changes() and written.rows:
+            changes = kept_aside(self.writer.log, self.writer.segment)
         return self.writer.commit(
             Manifest(
                 segment=self.writer.segment,
@@ -135,12 +134,9 @@ class Output:
             )
         )
 
-    def _changes(self) -> dict[str, tuple[int, int]]:
-        """What a sink in update mode keeps of a batch for its end, on disk before the batch counts."""
-        folder = changes_of(self.writer.log, self.writer.segment)
-        files = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
-        self.writer.log.disk.sync(files, [folder, folder.parent, folder.parent.parent])
-        return {path.name: size_and_sum(path) for path in files}
+    def _keeps_changes(self) -> bool:
+        """True if the end will want what changed in each batch."""
+        return self.sink is not None and self.sink.mode == "update" and self.sink.path is not None
 
 
 def places(plans: Plans, fragment: Fragment) -> list[Place]:

@@ -18,7 +18,7 @@ import msgspec
 
 from weft.spark.disk import Damaged, Disk, read_sealed
 from weft.spark.log import Log
-from weft.spark.sinks import results_in
+from weft.spark.sinks import results_changed, results_in
 
 OWNER = "owner.json"
 RUN_FILE = "run.json"
@@ -150,6 +150,19 @@ def clear(claim: Claim, owner: Owner) -> None:
 def results(claim: Claim, owner: Owner) -> tuple[Path, ...]:
     """The result files that a sink's own record tells of and that are still there."""
     return tuple(results_in(Log(claim.hidden, owner.run), claim.path, owner.format))
+
+
+def changed(claim: Claim, owner: Owner) -> Path | None:
+    """A result file that bears a name on the sink's record and is not as it was written; None where there is none."""
+    return next(results_changed(Log(claim.hidden, owner.run), claim.path, owner.format), None)
+
+
+def was_claimed_from(claim: Claim, state: Path) -> bool:
+    """True if a sink's record names a state folder as its run's."""
+    try:
+        return bool(read_sealed(claim.hidden / OWNER)["state"] == str(state))
+    except (FileNotFoundError, NotADirectoryError, Damaged, LookupError, TypeError):
+        return False
 
 
 def forget(hidden: Path, disk: Disk) -> None:

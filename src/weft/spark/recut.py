@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from weft.plan.fragments import Fragment
-from weft.spark.checkpoint import fork, positions
+from weft.spark.checkpoint import fork, last_committed, positions
 from weft.spark.folders import Folders
 from weft.spark.log import SEGMENT, TICK
 from weft.spark.rate import COUNT
@@ -89,7 +89,9 @@ def _where(
         if found is not None and _take(entry, found, lines, logs):
             continue
         if entry.is_channel:
-            lines[entry.name] = json.dumps({SEGMENT: folders.stream(entry.stream).create().next_segment(), TICK: 0})
+            # One whose reader has committed nothing yet is read from its beginning, as that reader would have.
+            following = folders.stream(entry.stream).create().next_segment() if found is None else 0
+            lines[entry.name] = json.dumps({SEGMENT: following, TICK: 0})
     return lines, logs
 
 
@@ -142,4 +144,5 @@ def _base(new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]) -
         return next((old for old in ended if old.fragment.stateful == new.stateful), None)
     readers = {*new.operators, *(_private_reader(new, entry) for entry in entries)}
     holding = [old for old in ended if readers & set(old.fragment.operators)]
+    holding.sort(key=lambda old: last_committed(old.checkpoint) is None)
     return holding[0] if holding else (ended[0] if ended else None)

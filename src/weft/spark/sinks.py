@@ -20,6 +20,8 @@ from weft.model import Sink
 from weft.spark.disk import Damaged, size_and_sum
 from weft.spark.log import Log, LogWriter, Manifest, number_of
 
+DONE = ".done-"
+
 
 class SinkWriter(LogWriter):
     """Commits batches to a sink's log under an epoch, and delivers them to its folder."""
@@ -29,6 +31,8 @@ class SinkWriter(LogWriter):
         self.sink = sink
         if sink.path is not None:
             log.disk.make(path)
+        for left in log.data.glob(f"{DONE}*"):
+            log.disk.remove_tree(left)
         super().__init__(log, epoch, writer)
 
     def found(self, folder: Path, segment: int) -> None:
@@ -56,15 +60,18 @@ class SinkWriter(LogWriter):
                 for result in results_of(self.log.manifest(earlier), self.sink.format):
                     disk.remove(self.path / result)
             disk.sync((), [self.path])
-        disk.remove_tree(folder)
+        if folder.is_dir():
+            # Under another name first: what lies under its own is still to be delivered, all of it.
+            done = folder.with_name(f"{DONE}{folder.name}")
+            disk.rename(folder, done)
+            disk.remove_tree(done)
 
     def _link(self, start: Path, result: Path, told: tuple[int, int]) -> None:
         try:
             self.log.disk.link(start, result)
         except FileNotFoundError:
-            if not self.path.is_dir():
-                raise Damaged(self.path, "is gone in the middle of the run") from None
-            # Delivered before: only the first name is gone.
+            gone = start if self.path.is_dir() else self.path
+            raise Damaged(gone, "is gone, though it was not delivered yet") from None
         except FileExistsError:
             # The same file under two names, or a copy of it where the folders were copied since.
             if not os.path.samefile(start, result) and size_and_sum(result) != told:
@@ -86,6 +93,15 @@ def results_of(manifest: Manifest, format_: str) -> list[str]:
 
 def results_in(log: Log, path: Path, format_: str) -> Iterator[Path]:
     """The result files that a sink's log tells of, as large as they were written; damaged manifests tell nothing."""
+    return (result for result, as_written in _listed(log, path, format_) if as_written)
+
+
+def results_changed(log: Log, path: Path, format_: str) -> Iterator[Path]:
+    """Files under names that a sink's log tells of which are of another size than was written."""
+    return (result for result, as_written in _listed(log, path, format_) if not as_written)
+
+
+def _listed(log: Log, path: Path, format_: str) -> Iterator[tuple[Path, bool]]:
     for segment in sorted(log.numbers()) if log.manifests.is_dir() else ():
         try:
             manifest = log.manifest(segment)
@@ -93,8 +109,8 @@ def results_in(log: Log, path: Path, format_: str) -> Iterator[Path]:
             continue
         for name, size in zip(results_of(manifest, format_), manifest.sizes, strict=True):
             result = path / name
-            if result.is_file() and result.stat().st_size == size:
-                yield result
+            if result.is_file():
+                yield result, result.stat().st_size == size
 
 
 def _ending(name: str, format_: str) -> str:

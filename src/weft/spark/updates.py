@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from weft.model import Query, Sink
-from weft.spark.disk import checked
+from weft.spark.disk import checked, size_and_sum
 from weft.spark.footers import look_at
 from weft.spark.log import Log, Manifest, number_of
 from weft.spark.sinks import SinkWriter
@@ -47,6 +47,14 @@ def write_changes(records: DataFrame, log: Log, segment: int) -> DataFrame:
     return records.sparkSession.read.schema(records.schema).parquet(folder)
 
 
+def kept_aside(log: Log, segment: int) -> dict[str, tuple[int, int]]:
+    """What is kept of a batch for the end, on disk before the batch counts: names, sizes and checksums."""
+    folder = changes_of(log, segment)
+    files = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    log.disk.sync(files, [folder, folder.parent, folder.parent.parent])
+    return {path.name: size_and_sum(path) for path in files}
+
+
 def settle(session: SparkSession, path: Path, log: Log, query: Query, sink: Sink) -> None:
     """Replace all that a sink holds by the last value of every key; after a crash the next call does it again."""
     key = key_of(query, sink)
@@ -56,7 +64,8 @@ def settle(session: SparkSession, path: Path, log: Log, query: Query, sink: Sink
     if not (key or whole) or last is None or last.writer == WRITER:
         return
     changes = []
-    for segment_before in range(last.segment + 1):
+    settled = [number for number in range(last.segment + 1) if log.manifest(number).replaces]
+    for segment_before in range(max(settled, default=0), last.segment + 1):
         folder = changes_of(log, segment_before)
         for name, (size, crc) in log.manifest(segment_before).aside.items():
             checked(folder / name, size, crc)
@@ -66,11 +75,15 @@ def settle(session: SparkSession, path: Path, log: Log, query: Query, sink: Sink
     segment = F.regexp_extract(F.input_file_name(), r"/(\d{10})/[^/]*$", 1).cast("bigint")
     read = session.read.parquet(*changes)
     rows = last_values(read.withColumn(SEGMENT, segment), key)
-    written = look_at(rows.coalesce(1), writer.folder(), sink.format, sink.options, [])
+    # Kept like any change: more may come after all, if this run does not live to say that it is finished.
+    rows = write_changes(rows.coalesce(1), log, writer.segment)
+    written = look_at(rows, writer.folder(), sink.format, sink.options, [])
     writer.commit(
         Manifest(
             writer.segment, writer.epoch, WRITER, last.batch, rows=written.rows, bytes=written.bytes,
             rows_total=last.rows_total, files=written.files, end=True, replaces=True,
+            aside=kept_aside(log, writer.segment),
         )
     )
-    log.disk.remove_tree(log.folder / "changes")
+    for number in range(last.segment + 1):
+        log.disk.remove_tree(changes_of(log, number))

@@ -88,6 +88,7 @@ class BatchWriter:
         self._left_open = False
         self._was_closed = threading.Event()  # what an epoch before had left open
         self._sources_done = False
+        self._settled: int | None = None
         self._previous: tuple[int, Offsets] | None = None
 
     def adopt(self, epoch: int, writer: str) -> None:
@@ -164,6 +165,7 @@ class BatchWriter:
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends before batch {batch}")
             assert self.ledger is not None, "batches come after the start"
+            self._settled = None
             self.ledger.begin(batch, {entry.name: entry.stream for entry in self.entries if entry.is_channel})
             ahead = {} if self._turn_came.is_set() else self._write_ahead(frame, batch)
             if batch == self.rehearsed:
@@ -278,8 +280,9 @@ class BatchWriter:
             output.writer.log.disk.remove_tree(written.folder)
 
     def _commit(self, output: Output, batch: int, written: Written, told: Told) -> None:
-        if self.ledger is not None:
+        if self.ledger is not None and self._settled != batch:
             self.ledger.settle(batch)
+            self._settled = batch
         manifest = output.commit(batch, written, told)
         self.told(Commit(self.fragment.id, output.stream, output.sink is not None, manifest))
 

@@ -71,10 +71,16 @@ class Resuming:
             for name, path in record.sinks.items():
                 log = self.state.folders.sink(name, Path(path))
                 claims.setdefault(log.folder, Claim(name, "", Path(path), log))
+        current = {claim.hidden for claim in self._claims()}
         sinks, results = [], {}
         for claim in claims.values():
+            if claim.hidden not in current and not ownership.was_claimed_from(claim, self.state.path):
+                continue  # of the place that this state was copied from
             found = _fresh_standing(claim, self.state.path, run)
             if found.owner is not None:
+                changed = ownership.changed(claim, found.owner)
+                if changed is not None:
+                    raise CannotRun(f"{changed} is not as this run wrote it; move it away, and use --fresh again")
                 sinks.append((claim, found.owner))
                 results[claim.path] = len(ownership.results(claim, found.owner))
         return Removal(self.state.path, tuple(self.state.entries()), tuple(sinks), results)
@@ -170,13 +176,16 @@ class Resuming:
         replayed = [source.name for source in self.deployment.sources if source.format == "replay"]
         inspection.inspect_recordings(folders, replayed)
         generations, gates = journal["generations"], journal["gates"]
-        left_over = inspection.inspect(folders, fragments, generations, gates, self._claims())
+        moved = Path(record.state) != state.path
+        inspection.not_older(self._claims(), state.read("epochs.json") or {}, state.path / "epochs.json")
+        left_over = inspection.inspect(folders, fragments, generations, gates, self._claims(), moved)
         inspection.mend(left_over, state.disk)
-        if Path(record.state) != state.path:
+        if moved:
             for one in fragments:
                 checkpoint = folders.checkpoint(one.id, generations.get(one.id, 0))
                 relocate(checkpoint, folders.ticks(one.id), record.run, state.disk)
-            state.write(ownership.RUN_FILE, msgspec.structs.replace(record, state=str(state.path)))
+            sinks = {claim.sink: str(claim.path) for claim in self._claims()}
+            state.write(ownership.RUN_FILE, msgspec.structs.replace(record, state=str(state.path), sinks=sinks))
             self.notes.append(f"this state was in {record.state} before, and goes on here")
         inspection.mend_ticks(folders, fragments)
         self.notes += [f"{path.relative_to(state.path)} was never whole, and is done again" for path in left_over]
