@@ -89,8 +89,10 @@ def _where(
         if found is not None and _take(entry, found, lines, logs):
             continue
         if entry.is_channel:
-            # One whose reader has committed nothing yet is read from its beginning, as that reader would have.
-            following = folders.stream(entry.stream).create().next_segment() if found is None else 0
+            # One that was read before, but of which nothing was committed yet, is read from its beginning again. One
+            # that did not leave its fragment until now is read from here on.
+            was_read = found is not None and bool(_entries_of(entry, found))
+            following = 0 if was_read else folders.stream(entry.stream).create().next_segment()
             lines[entry.name] = json.dumps({SEGMENT: following, TICK: 0})
     return lines, logs
 
@@ -104,14 +106,7 @@ def _private_reader(new: Fragment, entry: Entry) -> str | None:
 
 def _take(entry: Entry, old: Ended, lines: dict[str, str], logs: dict[str, Path]) -> bool:
     """Carry one input over from where its reader left it, with the files seen and the ticks that belong to it."""
-    source = entry.stream.partition("@")[0]
-    before = [
-        other
-        for other in old.entries
-        if other.is_channel == entry.is_channel
-        and other.stream in (entry.stream, source)
-        and (entry.operator is None or other.operator == entry.operator)
-    ]
+    before = _entries_of(entry, old)
     if not before:
         return False
     same = next((other for other in before if other.name == entry.name), before[0])
@@ -125,6 +120,18 @@ def _take(entry: Entry, old: Ended, lines: dict[str, str], logs: dict[str, Path]
         if seen.is_dir():
             logs[f"{entry.name}{suffix}"] = seen
     return entry.name in lines
+
+
+def _entries_of(entry: Entry, old: Ended) -> list[Entry]:
+    """The ways in by which an old fragment read what a new one reads."""
+    source = entry.stream.partition("@")[0]
+    return [
+        other
+        for other in old.entries
+        if other.is_channel == entry.is_channel
+        and other.stream in (entry.stream, source)
+        and (entry.operator is None or other.operator == entry.operator)
+    ]
 
 
 def _not_before(line: str, first: int) -> str:
