@@ -2,9 +2,10 @@
 
 The order of writes, on which every promise about a power cut rests (each step is on disk before the next begins):
 
-1. Before a batch is worked out: its plan in Spark's checkpoint (`offsets/N`), the state it starts from, and what users'
+1. While a batch is worked out: its plan in Spark's checkpoint (`offsets/N`), the state it starts from, and what users'
    files it takes. Then the fragment's ledger names these files with their checksums.
-2. Before a segment or a sink's batch is committed: its files, their folder, and the state that the batch has left.
+2. Before a segment or a sink's batch is committed, and after that: its files, their folder, and the state that the
+   batch has left.
 3. The commit: the manifest is written, synced, linked under its number, and its folder synced. What is called
    committed from here on survives a power cut.
 4. At a sink the files are then linked to where readers look, that folder is synced, and only then the first name goes.

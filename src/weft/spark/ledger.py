@@ -2,7 +2,7 @@
 
     fragments/ID/ledger-0.json   {"run": "1f0c...", "begun": 12, "files": {"offsets/12": [610, 3735928559], ...}, ...}
 
-Spark neither syncs its checkpoint nor checks it. Before a batch is worked out, and again before its results are
+Spark neither syncs its checkpoint nor checks it. While a batch is worked out, and again before its results are
 committed, what Spark has written since is synced and put on this list. When a run goes on, files that differ are
 refused by name; a plan that was never begun, and commits that are not on the list, are taken back, so that Spark does
 the last batch again.

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,9 @@ class BatchWriter:
         self._was_closed = threading.Event()  # what an epoch before had left open
         self._sources_done = False
         self._settled: int | None = None
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"ledger-{fragment.id}")
+        self._begun: Future[None] | None = None
+        self._waited_s = 0.0
         self._previous: tuple[int, Offsets] | None = None
 
     def adopt(self, epoch: int, writer: str) -> None:
@@ -120,6 +124,7 @@ class BatchWriter:
     def close(self) -> None:
         """Begin no further batch; the one under way may be broken off."""
         self._closing = True
+        self._beside.shutdown(wait=False)
 
     def close_cleanly(self) -> bool:
         """Begin no batch after the one under way; whether all that was written, here or before, is committed."""
@@ -160,30 +165,43 @@ class BatchWriter:
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Spark's call for every batch: one segment for each output that does not have it yet."""
-        waited_s = spent_s()
+        waited_s, self._waited_s = spent_s(), 0.0
         try:
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends before batch {batch}")
             assert self.ledger is not None, "batches come after the start"
             self._settled = None
-            self.ledger.begin(batch, {entry.name: entry.stream for entry in self.entries if entry.is_channel})
+            channels = {entry.name: entry.stream for entry in self.entries if entry.is_channel}
+            # Beside the work: what a batch rests on must be on disk before its results count, not before they are made.
+            self._begun = self._beside.submit(self.ledger.begin, batch, channels)
             ahead = {} if self._turn_came.is_set() else self._write_ahead(frame, batch)
             if batch == self.rehearsed:
+                self._wait_until_begun()
                 return
             with self._lock:
                 if self._closing:
                     raise Closed(f"{self.fragment.id} ends before batch {batch}")
                 self.last.begins(batch)
                 self._write_batch(frame, batch, ahead)
+                self._wait_until_begun()
                 self._was_closed.set()
-                self.sync_ms.append(1000 * (spent_s() - waited_s))
+                self.sync_ms.append(1000 * (spent_s() - waited_s + self._waited_s))
                 if self.last.is_over(batch):
                     self._closing = True
         except Exception:
+            if self._begun is not None:
+                wait([self._begun])
             # What a stop breaks off is no failure, and Spark chokes on the long story that would be told of it.
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
             raise
+
+    def _wait_until_begun(self) -> None:
+        """Wait until what the batch rests on is on disk, and listed."""
+        if self._begun is not None:
+            since_s = time.monotonic()
+            self._begun.result()
+            self._waited_s += time.monotonic() - since_s
 
     def _write_ahead(self, frame: DataFrame, batch: int) -> dict[Path, Written]:
         """The gate is open, the outputs are not ours yet: write aside, then wait for the turn."""
@@ -281,6 +299,7 @@ class BatchWriter:
 
     def _commit(self, output: Output, batch: int, written: Written, told: Told) -> None:
         if self.ledger is not None and self._settled != batch:
+            self._wait_until_begun()
             self.ledger.settle(batch)
             self._settled = batch
         manifest = output.commit(batch, written, told)
