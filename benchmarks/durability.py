@@ -7,7 +7,7 @@ projection, on one site and over two, after a run that warms up. Hop: a small fi
 sink, over two sites. Pause: of an operator that moves, without state and with it. Each turn gives one value (a median
 where it has several); what is printed is the median over turns, their range, and the median over rounds of the ratio
 within a round, whose two turns are close in time. On a machine that other work keeps busy (`load`) rounds differ by
-half or more; the CPU seconds of the bulk runs, Spark and Python together, by a tenth, most of it Java's compiler.
+half or more; the CPU seconds of the bulk runs, Spark and Python together, by a tenth.
 
 Without --old this checkout is compared with itself, syncing every commit (`store.fsync`) against not syncing. Where a
 version tells what syncing a batch took (`sync_ms`), that is shown. It works in a folder on a disk: in memory there is
