@@ -97,7 +97,7 @@ def pauses(folder: Path, moves: int) -> tuple[dict[str, list[float]], Any]:
 
 def measure(asked: Turn) -> Turn:
     """Everything that is asked of this turn."""
-    from weft.spark.session import start_session
+    from weft.spark.session.starting import start_session
 
     work, data = Path(asked["work"]), Path(asked["data"])
     assert weft.__file__ is not None

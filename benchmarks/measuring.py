@@ -86,7 +86,7 @@ def one_turn(data: Path, folder: Path, measured: bool, java: int) -> tuple[float
 
 def measure(records: int, rounds: int) -> dict[str, Any]:
     """The ratio of throughputs, with against without."""
-    from weft.spark.session import start_session
+    from weft.spark.session.starting import start_session
 
     work = Path(tempfile.mkdtemp(prefix="weft-measuring-"))
     session = start_session(work / "logs")

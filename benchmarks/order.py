@@ -69,7 +69,7 @@ def make_data(folder: Path, records: int, batch: int) -> None:
 
 def throughput(session: Any, data: Path, folder: Path, records: int, ordered: bool) -> float:
     """Records per second of batch time, warm-up left out."""
-    from weft.spark.ordering import order
+    from weft.spark.ordering.dataframe import order
 
     frame = session.readStream.schema(SCHEMA).name("records").option("maxFilesPerTrigger", "1").parquet(str(data))
     frame = order(frame, time="ts") if ordered else frame
@@ -118,7 +118,7 @@ def held_bytes(records: int) -> dict[str, float]:
 
 def weft_session(logs: Path) -> Any:
     """As `weft run` starts it."""
-    from weft.spark.session import start_session
+    from weft.spark.session.starting import start_session
 
     return start_session(logs)
 

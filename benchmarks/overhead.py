@@ -165,7 +165,7 @@ def weft_hop(folder: Path, count: int) -> list[float]:
 
 def measure(records: int, rounds: int, drops_each: int) -> dict[str, Any]:
     """All ratios, Weft against hand-written, turn by turn."""
-    from weft.spark.session import start_session
+    from weft.spark.session.starting import start_session
 
     work = Path(tempfile.mkdtemp(prefix="weft-overhead-"))
     session = start_session(work / "logs")

@@ -33,16 +33,16 @@ from weft.model import (
     Trace,
     Weights,
 )  # fmt: skip
-from weft.plan.anneal import anneal
-from weft.plan.chance import seeded
-from weft.plan.exact import exact_homes
-from weft.plan.flat import Problem, problem
-from weft.plan.greedy import dp_homes, greedy_homes
-from weft.plan.memory import pack
-from weft.plan.search import BY_LATENCY, BY_POTENTIAL, Manner, Search
-from weft.plan.state import fill
+from weft.plan.policies.exact import exact_homes
+from weft.plan.policies.greedy import dp_homes, greedy_homes
+from weft.plan.search.anneal import anneal
+from weft.plan.search.chance import seeded
+from weft.plan.search.incremental import fill
+from weft.plan.search.packed import pack
+from weft.plan.search.problem import Problem, problem
+from weft.plan.search.schedule import BY_LATENCY, BY_POTENTIAL, Manner, Search
+from weft.plan.search.traffic import traffic
 from weft.plan.stop import after_seconds, after_steps
-from weft.plan.traffic import traffic
 
 Objective = Literal["latency", "potential"]
 OBJECTIVES: tuple[Objective, ...] = ("potential", "latency")
@@ -99,7 +99,7 @@ def _scaled(whole: Deployment, busy: float, weights: Weights, objective: Objecti
     """The same with costs such that sites would be so busy if all shared the load."""
     from dataclasses import replace
 
-    from weft.plan.rates import ideal_rates
+    from weft.plan.dataflow.rates import ideal_rates
 
     asked = sum(ideal_rates(whole).load_ms.values())
     factor = busy * sum(1000.0 * site.capacity for site in whole.sites) / asked

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.plan import memory as c
-from weft.plan.anneal import drawn
-from weft.plan.chance import below
 from weft.plan.compiled import compiled
-from weft.plan.state import fits, shift
-from weft.plan.trials import plain, trial
+from weft.plan.search import packed as c
+from weft.plan.search.anneal import drawn
+from weft.plan.search.chance import below
+from weft.plan.search.incremental import fits, shift
+from weft.plan.search.move_costs import plain, trial
 
 
 @compiled

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from weft.bodies.twin import columns
-from weft.bodies.twin.chance import exponential, key_of, uniform
+from weft.bodies.twin.loop import columns
+from weft.bodies.twin.loop.chance import exponential, key_of, uniform
 from weft.bodies.twin.run import run
 from weft.model import Cost, Deployment, Link, Operator, Placement, Poisson, Query, Queue, Sink, Site, Source
 
@@ -57,7 +57,7 @@ class Plain:
     """The same problem as plain arrays: what SimPy and the bare loop are given."""
 
     def __init__(self, deployment: Deployment, placement: Placement) -> None:
-        from weft.plan.paths import Paths
+        from weft.plan.network.paths import Paths
 
         at = {site.name: i for i, site in enumerate(deployment.sites)}
         paths = Paths(deployment)

@@ -11,7 +11,7 @@ import pytest
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """The session that live runs take, since it is there already."""
-    from weft.spark.session import start_session
+    from weft.spark.session.starting import start_session
 
     session = start_session(tmp_path_factory.mktemp("logs"))
     yield session

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from weft.bodies import twin
     from weft.bodies.live.api import run
     from weft.lab.sweep import sweep
-    from weft.spark.ordering import order
+    from weft.spark.ordering.dataframe import order
     from weft.spec import load
 
 __version__ = "0.1.0"
@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
     if name in ("model", "spec"):
         return importlib.import_module(f"weft.{name}")
     if name == "order":
-        return importlib.import_module("weft.spark.ordering").order
+        return importlib.import_module("weft.spark.ordering.dataframe").order
     if name == "run":
         return importlib.import_module("weft.bodies.live.api").run
     if name == "sweep":

@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from tests import ROOT
+
 SHELL = ("", "console", "sh", "bash")
 # What stands for something of the reader's own, in tables of commands.
 STANDS_FOR = {

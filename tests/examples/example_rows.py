@@ -14,12 +14,14 @@ import pyarrow.dataset as ds
 import yaml
 
 import weft
+from tests import ROOT
 from weft.bodies.live.run import Options, Run
 from weft.model import Deployment
-from weft.plan.graph import topological
-from weft.spark import operators, sources
+from weft.plan.dataflow.graph import topological
+from weft.spark.fragments import operators
+from weft.spark.sources import streams as sources
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 Rows = Counter[str]
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import example_rows
 import yaml
 
 import weft
+from tests.examples import example_rows
 from weft.model import Deployment
 
 Rows = Counter[tuple[str, ...]]

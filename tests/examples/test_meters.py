@@ -10,10 +10,11 @@ from types import ModuleType
 
 import pytest
 
+from tests import ROOT
 from weft.plan import place
 from weft.spec import check
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "meters"
+EXAMPLE = ROOT / "examples" / "meters"
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nexmark_rows import as_words, batch, expected, module, run
+
+from tests.examples.nexmark_rows import as_words, batch, expected, module, run
 
 DATA = os.environ.get("WEFT_DATA")
 RECORDED = Path(DATA or "", "nexmark")

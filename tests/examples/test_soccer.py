@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests import ROOT
 from weft.bodies.twin import run
 from weft.plan import place
-from weft.plan.ordering import with_ordering
+from weft.plan.dataflow.ordering import with_ordering
 from weft.spec import check
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "soccer"
+EXAMPLE = ROOT / "examples" / "soccer"
 
 
 def generator() -> ModuleType:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from example_rows import batch, copied, delivered, differing, module, moved, run
+
+from tests.examples.example_rows import batch, copied, delivered, differing, module, moved, run
 
 WAIT = pd.Timedelta(minutes=5)
 

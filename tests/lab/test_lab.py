@@ -11,7 +11,7 @@ from weft.bodies.twin import run
 from weft.lab import PLANNED, ROWS, Outcome, Row, page, save
 from weft.lab.p_lab2 import latency_ms
 from weft.lab.schemes import OUTSIDE, SCHEMES, deployment
-from weft.plan.rates import ideal_rates
+from weft.plan.dataflow.rates import ideal_rates
 
 
 @pytest.mark.parametrize("name", SCHEMES)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from plan_builders import deployment, op, query, source
-
+from tests.plan.plan_builders import deployment, op, query, source
 from weft.model import (
     Arrivals,
     Constant,

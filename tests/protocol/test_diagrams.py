@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
+from tests import ROOT
 from weft.protocol.balancing import Balancer
 from weft.protocol.diagram import page
-from weft.protocol.exclusion import Member, TwoGroups
+from weft.protocol.exclusion import Member
 from weft.protocol.hosting import Agent, Conductor
 from weft.protocol.moving import Mover
+from weft.protocol.published.two_groups import TwoGroups
 from weft.protocol.scaling import Instance
 
-PAGE = Path(__file__).parents[2] / "docs" / "diagrams.md"
+PAGE = ROOT / "docs" / "diagrams.md"
 MACHINES = {
     "Hosting: agent": Agent,
     "Hosting: conductor": Conductor,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from weft.model import Order
 from weft.protocol.ordering import Ordering
-from weft.protocol.ordering.published import Published
+from weft.protocol.published.ordering import OrderingAsPublished
 
 YEARS = 10 * 365 * 86_400_000_000
 
@@ -32,7 +32,7 @@ def delayed(count: int, delay: np.ndarray, gap: float = 1000.0, seed: int = 1) -
 
 
 def test_the_trace_of_the_documents_figure_3_gives_its_steps() -> None:
-    unit = Published()
+    unit = OrderingAsPublished()
     steps = []
     for name in ("A0", "A2", "C1", "A4", "B3", "A6"):
         out = [f"{kind}{time:g}" for time, kind in unit.take(float(name[1:]), name[0], name[0] == "A")]
@@ -51,9 +51,7 @@ def test_the_trace_of_the_documents_figure_3_gives_its_steps() -> None:
 orders = st.sampled_from([
     Order(), Order(lambda_=0.0), Order(late_max=0.1), Order(late_max=0.0), Order(held_max=5), Order(speculate=0.7),
 ])  # fmt: skip
-moments = st.one_of(
-    st.integers(0, 50), st.integers(0, 100_000), st.integers(-YEARS, YEARS), st.just(0), st.just(7)
-)
+moments = st.one_of(st.integers(0, 50), st.integers(0, 100_000), st.integers(-YEARS, YEARS), st.just(0), st.just(7))
 
 
 @settings(max_examples=150, deadline=None)

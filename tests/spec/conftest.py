@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from spec_texts import folder_with_data
+
+from tests.spec.spec_texts import folder_with_data
 
 
 @pytest.fixture

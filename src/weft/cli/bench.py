@@ -20,7 +20,6 @@ def names() -> list[str]:
     return sorted(path.stem for path in ROOT.glob("benchmarks/*.py") if not path.stem.startswith("_"))
 
 
-
 def bench(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help=f"One of {', '.join(names())}; all unless given.")

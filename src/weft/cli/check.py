@@ -24,11 +24,13 @@ def check(file: File, json: Json = False) -> None:
 
     report = spec.check(file)
     if json:
-        print_json({
-            "ok": report.ok,
-            "errors": [as_json(problem) for problem in report.errors],
-            "warnings": [as_json(problem) for problem in report.warnings],
-        })
+        print_json(
+            {
+                "ok": report.ok,
+                "errors": [as_json(problem) for problem in report.errors],
+                "warnings": [as_json(problem) for problem in report.warnings],
+            }
+        )
         raise typer.Exit(0 if report.ok else WRONG_INPUT)
     for problem in report.warnings:
         note(f"{problem.at(report.file)} (warning)")

@@ -46,8 +46,8 @@ def compare(deployment: Deployment, seed: int, seconds: float, warnings: list[st
 
 def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict[str, Any]:
     from weft.plan import NoPlacement, place
-    from weft.plan.potential import potential
-    from weft.plan.projection import latency_objective, project
+    from weft.plan.judging.potential import potential
+    from weft.plan.judging.projection import latency_objective, project
 
     chosen = dataclasses.replace(deployment.control.place, policy=policy)
     asked = dataclasses.replace(deployment, control=dataclasses.replace(deployment.control, place=chosen))

@@ -40,7 +40,7 @@ class Guarded(TyperGroup):
         except Exception as error:
             if _Asked.debug:
                 raise
-            from weft.spark.causes import cause_of
+            from weft.spark.failures.causes import cause_of
 
             note(f"weft: {cause_of(error).text}\n`{DEBUG}` shows where")
             sys.exit(FAILED)

@@ -135,7 +135,7 @@ def counted(count: int, word: str) -> str:
 
 def read(file: Path) -> tuple[Report, Deployment]:
     """The deployment of a file, ordering written out; where it has errors, all of them on stderr and exit 2."""
-    from weft.plan.ordering import with_ordering
+    from weft.plan.dataflow.ordering import with_ordering
     from weft.spec import check
 
     report = check(file)
@@ -150,7 +150,7 @@ def as_measured(file: Path, deployment: Deployment, state: Path | None = None) -
     """The deployment with what its last run measured where it declares nothing, and a line for each thing taken."""
     from weft.bodies.live.measurements import last_measured
     from weft.bodies.live.state import state_folder
-    from weft.plan.measured import with_measured
+    from weft.plan.observing.measured import with_measured
 
     known, taken = with_measured(deployment, last_measured(state_folder(file, state)))
     return known, list(taken)

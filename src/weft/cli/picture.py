@@ -87,8 +87,8 @@ def _streams(
 def _sites(
     axes: Any, deployment: Deployment, placement: Placement, at: dict[str, tuple[float, float]], colours: dict[str, str]
 ) -> None:
-    from weft.plan.projection import utilisation
-    from weft.plan.rates import ideal_rates
+    from weft.plan.dataflow.rates import ideal_rates
+    from weft.plan.judging.projection import utilisation
 
     busy = utilisation(deployment, placement, ideal_rates(deployment))
     several = len(deployment.queries) > 1

@@ -95,10 +95,10 @@ def _with_policy(deployment: Deployment, policy: str) -> Deployment:
 
 def planned_json(deployment: Deployment, placement: Placement) -> dict[str, Any]:
     """All that is known of a placement before it runs."""
-    from weft.plan.potential import potential
-    from weft.plan.projection import latency_objective, latency_total_ms, project
-    from weft.plan.rates import ideal_rates
-    from weft.plan.terms import values
+    from weft.plan.dataflow.rates import ideal_rates
+    from weft.plan.judging.potential import potential
+    from weft.plan.judging.projection import latency_objective, latency_total_ms, project
+    from weft.plan.judging.terms import values
 
     rates = ideal_rates(deployment)
     projected = project(deployment, placement, rates)
@@ -124,8 +124,8 @@ def _replicated(deployment: Deployment, placement: Placement, degree: int, seed:
     """Where backups would stand, and how likely each query is then up."""
     from random import Random
 
-    from weft.plan.availability import availability_of
-    from weft.plan.replicas import with_backups
+    from weft.plan.judging.availability import availability_of
+    from weft.plan.policies.replicas import with_backups
 
     found = with_backups(deployment, placement, degree)
     up = {query.name: availability_of(deployment, query, found, Random(seed)) for query in deployment.queries}
@@ -142,8 +142,8 @@ def reasons(placement: Placement) -> dict[str, dict[str, str]]:
 
 def fragments(deployment: Deployment, placement: Placement) -> list[dict[str, Any]]:
     """What would run as one Spark query each."""
-    from weft.plan.fragments import cut
-    from weft.plan.times import passes_by_sql
+    from weft.plan.changing.fragments import cut
+    from weft.plan.dataflow.event_times import passes_by_sql
     from weft.spec import is_stateful
 
     pieces = cut(deployment, placement, lambda query, operator: is_stateful(operator), passes_by_sql)
@@ -161,7 +161,7 @@ def fragments(deployment: Deployment, placement: Placement) -> list[dict[str, An
 
 
 def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
-    from weft.plan.rates import ideal_rates
+    from weft.plan.dataflow.rates import ideal_rates
 
     load_ms = ideal_rates(deployment).load_ms
     for warning in planned["warnings"]:

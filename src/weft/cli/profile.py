@@ -42,9 +42,9 @@ def profile(
     from weft.bodies.live.failing import RunFailed
     from weft.bodies.live.profile import profile as measure
     from weft.cli.streams import Streams
-    from weft.spark.causes import cause_of
-    from weft.spark.operators import BadOperator
-    from weft.spark.temporary import claim
+    from weft.spark.failures.causes import cause_of
+    from weft.spark.fragments.operators import BadOperator
+    from weft.spark.storage.temporary import claim
 
     with Streams(json) as streams, tempfile.TemporaryDirectory(prefix="weft-profile-", dir=claim()) as folder:
         streams.hush(Path(folder) / "spark.log")

@@ -65,7 +65,7 @@ def run(
         note(f"warning: {warning}")
     from weft.bodies.live.run import Options, Run
     from weft.bodies.live.state import state_folder
-    from weft.spark.private import private_files
+    from weft.spark.storage.private import private_files
 
     private_files()
     folder = state_folder(file, state)
@@ -106,7 +106,7 @@ def _drive(made: Any, file: Path, state: Path | None, json: bool) -> tuple[Drive
     from weft.bodies.live.state import CannotRun
     from weft.cli.driving import Drive
     from weft.cli.streams import Streams
-    from weft.spark.operators import BadOperator
+    from weft.spark.fragments.operators import BadOperator
 
     with Streams(json) as streams:
         driven = Drive(made, streams)
@@ -124,7 +124,7 @@ def _drive(made: Any, file: Path, state: Path | None, json: bool) -> tuple[Drive
 
 def _failed(problem: str, heard: list[str], file: Path, state: Path | None) -> str:
     """What went wrong and where there is more to read; of a Spark that never started, what it said itself."""
-    from weft.spark.causes import NO_JAVA
+    from weft.spark.failures.causes import NO_JAVA
 
     if NO_JAVA in problem:
         said = [line for line in heard if line.strip() and "incubator" not in line]

@@ -21,16 +21,18 @@ def query_rows(status: dict[str, Any]) -> Rows:
     rows = []
     for name, numbers in status.get("queries", {}).items():
         latency = numbers.get("latency_ms") or {}
-        rows.append((
-            name,
-            number(numbers.get("records_in")),
-            number(numbers.get("records_out")),
-            number(rates.get(name)),
-            number(backlog.get(name)),
-            number(latency.get("p50")),
-            number(latency.get("p95")),
-            KEPT[numbers.get("promise_kept")],
-        ))
+        rows.append(
+            (
+                name,
+                number(numbers.get("records_in")),
+                number(numbers.get("records_out")),
+                number(rates.get(name)),
+                number(backlog.get(name)),
+                number(latency.get("p50")),
+                number(latency.get("p95")),
+                KEPT[numbers.get("promise_kept")],
+            )
+        )
     return rows
 
 
@@ -85,10 +87,17 @@ def move_rows(status: dict[str, Any]) -> Rows:
     for one in status.get("moves", []):
         spent = ", ".join(f"{name.replace('_', ' ')} {ms:,.0f}" for name, ms in one.get("spent_ms", {}).items())
         why_not = f"{one['state']}: {one['why']}" if "state" in one else ""
-        rows.append((
-            f"{one['query']}.{one['operator']}", one["from"], one["to"], f"{one['at_s']:.1f}",
-            number(one["pause_ms"], 0), spent, why_not or one["reason"],
-        ))
+        rows.append(
+            (
+                f"{one['query']}.{one['operator']}",
+                one["from"],
+                one["to"],
+                f"{one['at_s']:.1f}",
+                number(one["pause_ms"], 0),
+                spent,
+                why_not or one["reason"],
+            )
+        )
     return rows
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from statistics import fmean, pstdev
 
-from weft.bodies.twin.carrier import Carrier
+from weft.bodies.twin.control.carrier import Carrier
 from weft.protocol import Effect
 from weft.protocol.balancing import (
     BalanceLimits,

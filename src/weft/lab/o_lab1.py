@@ -10,7 +10,7 @@ from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.model import Order
 from weft.protocol.ordering import Ordering
 from weft.protocol.ordering.fields import Bools, Floats
-from weft.protocol.ordering.published import Published
+from weft.protocol.published.ordering import OrderingAsPublished
 
 SECONDS = 120.0
 NEAR_PER_S = 100.0
@@ -72,7 +72,7 @@ def ours(detector: Detector, lambda_: float) -> Supplied:
 
 def published(detector: Detector, lambda_: float, hold: float = 0.0) -> Supplied:
     """The published unit; started with a hold that nothing raises it is the expert's."""
-    unit = Published(lambda_, hold)
+    unit = OrderingAsPublished(lambda_, hold)
     late, latency = np.zeros(len(detector.times), np.bool_), np.full(len(detector.times), np.nan)
     holds, newest = np.zeros(len(detector.times)), -1.0
     for k, (time, sets) in enumerate(zip(detector.times.tolist(), detector.sets_clock.tolist(), strict=True)):

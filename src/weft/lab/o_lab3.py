@@ -8,12 +8,12 @@ from random import Random
 from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.model import Constant, Cost, Deployment, Link, Operator, Placement, Query, Sink, Site, Source
 from weft.plan import after_steps
-from weft.plan.cuckoo import cuckoo_homes
-from weft.plan.flat import Problem
-from weft.plan.search import Search
-from weft.plan.tiny import score
-from weft.plan.traffic import traffic
-from weft.plan.ways import Ints
+from weft.plan.network.path_tables import Ints
+from weft.plan.policies.rivals.cuckoo import cuckoo_homes
+from weft.plan.search.brute_force import score
+from weft.plan.search.problem import Problem
+from weft.plan.search.schedule import Search
+from weft.plan.search.traffic import traffic
 
 # Streams of the two patterns, with the share of its input that an operator sends; the first of each group reads x.
 PATTERNS = (

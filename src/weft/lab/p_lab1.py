@@ -8,7 +8,7 @@ from statistics import mean
 from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.lab.schemes import SCHEMES, Scheme, deployment
 from weft.lab.trials import RECOMMENDED, correlated, latency_of, ran, with_place
-from weft.plan.potential import potential
+from weft.plan.judging.potential import potential
 
 LENGTHS = range(1, 21)
 HOSTS = range(1, 31)

@@ -10,7 +10,7 @@ from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.lab.schemes import SCHEMES, Scheme, deployment
 from weft.lab.trials import STATISTICS_S, as_seen, by_greedy, latency_of, planned, ran, with_place
 from weft.plan import after_steps
-from weft.plan.refine import refine
+from weft.plan.policies.refine import refine
 
 LENGTHS = (5, 10, 15, 20, 25, 30)
 GAPS_MS = (20.0, 10.0, 5.0, 2.0, 1.0)

@@ -8,7 +8,9 @@ from typing import Any
 
 from weft.lab.virtual import LINKS, LONG_LINKS, Virtual, seeded
 from weft.protocol import Effect
-from weft.protocol.exclusion import Enter, Entered, Exit, Member, Ra1, Ra2, Refuse, TwoGroups
+from weft.protocol.exclusion import Enter, Entered, Exit, Member, Refuse
+from weft.protocol.published.two_groups import TwoGroups
+from weft.protocol.rivals.joung import Ra1, Ra2
 
 ALGORITHMS: dict[str, Any] = {"forks": Member, "2-FGME": TwoGroups, "RA1": Ra1, "RA2": Ra2}
 ASK_EVERYONE = ("RA1", "RA2")

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.model import Constant, Cost, Deployment, Link, Operator, Placement, Query, Sink, Site, Source
-from weft.plan.availability import availability_when
-from weft.plan.paths import Paths
-from weft.plan.replicas import REPLICA_PLANNERS
+from weft.plan.judging.availability import availability_when
+from weft.plan.network.paths import Paths
+from weft.plan.policies.replicas import REPLICA_PLANNERS
 
 SITES, FAILING, OPERATORS, DEGREE = 20, 0.15, 9, 2
 SEEDS = (1, 2, 3, 5, 6)  # in 4 the graphs of three operators have one place too few

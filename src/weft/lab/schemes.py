@@ -166,10 +166,7 @@ def _join(name: str, rates: dict[str, float], rng: Random) -> tuple[Operator, fl
     cost = Cost("constant", (rng.uniform(1, 2),))
     streams = sorted(rates)
     fitting = [
-        (a, b)
-        for a in streams
-        for b in streams
-        if a < b and selectivity * rates[a] * rates[b] <= JOIN_RATE_PER_S_MAX
+        (a, b) for a in streams for b in streams if a < b and selectivity * rates[a] * rates[b] <= JOIN_RATE_PER_S_MAX
     ]
     slowest = sorted(streams, key=lambda stream: rates[stream])[:2]
     one, other = rng.choice(fitting) if fitting else (slowest[0], slowest[1])

@@ -80,9 +80,9 @@ def _run(
 ) -> Iterator[Any]:
     if not points:
         return
-    from weft.spark import temporary
     from weft.spark.parallel import parallel_map
-    from weft.spark.session import start_session
+    from weft.spark.session.starting import start_session
+    from weft.spark.storage import temporary
 
     if session is None:
         session = start_session(temporary.claim() / "logs")

@@ -7,11 +7,11 @@ from dataclasses import replace
 from random import Random
 
 from weft.bodies.twin import Result, run
-from weft.bodies.twin.flows import NS_PER_S, steps_of
+from weft.bodies.twin.setup.flows import NS_PER_S, steps_of
 from weft.model import Deployment, Placement, Source, Trace, Weights
 from weft.plan import PLANNERS, after_steps
-from weft.plan.flat import problem
-from weft.plan.greedy import greedy_homes
+from weft.plan.policies.greedy import greedy_homes
+from weft.plan.search.problem import problem
 
 RECOMMENDED = Weights(100.0, 1.0, 0.001)
 STEPS_MAX = 1_000_000

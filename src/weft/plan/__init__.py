@@ -5,8 +5,8 @@ from random import Random
 
 from weft.model import Deployment, Placement
 from weft.plan.errors import NoPlacement
-from weft.plan.near import near
 from weft.plan.planners import PLANNERS, Planner, budget
+from weft.plan.policies.near import near
 from weft.plan.stop import Stop, after_seconds, after_steps
 
 __all__ = [

@@ -7,7 +7,7 @@ from importlib import import_module
 from random import Random
 
 from weft.model import Deployment, Placement
-from weft.plan.near import near
+from weft.plan.policies.near import near
 from weft.plan.stop import Stop
 
 Planner = Callable[[Deployment, Placement | None, Random, Stop], Placement]

@@ -16,6 +16,21 @@ from weft.protocol.messages import BadMessage, Message, decode, encode
 from weft.protocol.story import StoryLine, parse_story_line, story_line
 
 __all__ = [
-    "BadMessage", "CancelTimer", "Effect", "IllegalStep", "Input", "Machine", "Message", "Received", "Send", "SetTimer",
-    "Step", "StoryLine", "TimerFired", "decode", "encode", "parse_story_line", "story_line",
+    "BadMessage",
+    "CancelTimer",
+    "Effect",
+    "IllegalStep",
+    "Input",
+    "Machine",
+    "Message",
+    "Received",
+    "Send",
+    "SetTimer",
+    "Step",
+    "StoryLine",
+    "TimerFired",
+    "decode",
+    "encode",
+    "parse_story_line",
+    "story_line",
 ]

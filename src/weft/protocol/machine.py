@@ -19,8 +19,22 @@ from weft.protocol.story import effects_text, input_text, parse_story_line, stor
 from weft.protocol.words import CancelTimer, Effect, Input, Message, Received, Send, SetTimer, TimerFired
 
 __all__ = [
-    "CancelTimer", "Effect", "IllegalStep", "Input", "Machine", "Message", "Received", "Row", "Send", "SetTimer",
-    "Step", "Steps", "TimerFired", "kind_of", "parse_story_line", "story_line",
+    "CancelTimer",
+    "Effect",
+    "IllegalStep",
+    "Input",
+    "Machine",
+    "Message",
+    "Received",
+    "Row",
+    "Send",
+    "SetTimer",
+    "Step",
+    "Steps",
+    "TimerFired",
+    "kind_of",
+    "parse_story_line",
+    "story_line",
 ]
 
 STORY_LINES_MAX = 20

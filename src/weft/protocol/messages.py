@@ -17,8 +17,20 @@ from weft.protocol.scaling.words import MESSAGES as SCALING
 from weft.protocol.words import Message
 
 __all__ = [
-    "MESSAGE_BYTES_MAX", "VERSION", "AnyMessage", "BadMessage", "FragmentDone", "FragmentFailed", "FragmentPending",
-    "FragmentRefused", "FragmentRunning", "FragmentStopped", "Message", "StartFragment", "StopFragment", "decode",
+    "MESSAGE_BYTES_MAX",
+    "VERSION",
+    "AnyMessage",
+    "BadMessage",
+    "FragmentDone",
+    "FragmentFailed",
+    "FragmentPending",
+    "FragmentRefused",
+    "FragmentRunning",
+    "FragmentStopped",
+    "Message",
+    "StartFragment",
+    "StopFragment",
+    "decode",
     "encode",
 ]
 

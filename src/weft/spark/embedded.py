@@ -13,22 +13,23 @@ from pyspark.sql import SparkSession
 
 from weft.model import Deployment
 from weft.model.running import MASTER
-from weft.plan.fragments import Fragment
-from weft.plan.graph import sink_name
-from weft.plan.paths import Path as Way
-from weft.plan.times import Times
-from weft.spark import sources, temporary
-from weft.spark.analysis import Analysis, analyse
-from weft.spark.arrivals import Flow
-from weft.spark.batch import count_of, read_offsets
-from weft.spark.checkpoint import last_planned
+from weft.plan.changing.fragments import Fragment
+from weft.plan.dataflow.event_times import Times
+from weft.plan.dataflow.graph import sink_name
+from weft.plan.network.paths import Path as Way
+from weft.spark.channels.folders import Folders, spark_name
+from weft.spark.checkpoints.batch import count_of, read_offsets
+from weft.spark.checkpoints.checkpoint import last_planned
 from weft.spark.engine import SparkEngine
-from weft.spark.folders import Folders, spark_name
-from weft.spark.lent import Lent, let_go
-from weft.spark.outputs import Commit, sink_path, sweep_ahead
-from weft.spark.session import start_session
-from weft.spark.sources import read_flows, write_flows
-from weft.spark.wiring import Plans
+from weft.spark.fragments.analysis import Analysis, analyse
+from weft.spark.fragments.outputs import Commit, sink_path, sweep_ahead
+from weft.spark.fragments.wiring import RunContext
+from weft.spark.session.lent import Lent, let_go
+from weft.spark.session.starting import start_session
+from weft.spark.sources import streams as sources
+from weft.spark.sources.arrivals import Flow
+from weft.spark.sources.streams import read_flows, write_flows
+from weft.spark.storage import temporary
 
 
 class Asked(Protocol):
@@ -60,13 +61,13 @@ class Embedded:
         fragments: tuple[Fragment, ...],
         times: Times,
         ways: Callable[[str, str], Way | None],
-        told: Callable[[Commit], None],
+        on_commit: Callable[[Commit], None],
         asked: Asked,
     ) -> SparkEngine:
         """What the sites of this run launch fragments with."""
-        plans = Plans(self.deployment, self.folders, self.analysis.schemas, ways, asked.measured)
-        sweep_ahead(plans)
-        engine = SparkEngine(self.session, plans, times, fragments, told)
+        context = RunContext(self.deployment, self.folders, self.analysis.schemas, ways, asked.measured)
+        sweep_ahead(context)
+        engine = SparkEngine(self.session, context, times, fragments, on_commit)
         engine.totals, engine.until_done = self.totals, asked.until_done
         return engine
 
@@ -87,7 +88,7 @@ class Embedded:
 
     def settle_updates(self, fragments: tuple[Fragment, ...]) -> None:
         """Leave only the last value of every key in sinks of update mode, now that no more will come."""
-        from weft.spark.updates import settle
+        from weft.spark.sinks.updates import settle
 
         for query in self.deployment.queries:
             for sink in query.sinks:

@@ -9,16 +9,16 @@ from contextlib import suppress
 
 from pyspark.sql import DataFrame, SparkSession
 
-from weft.plan.fragments import Fragment
-from weft.plan.times import Times
-from weft.spark.checkpoint import last_committed
-from weft.spark.fragments import FragmentRun, updates_a_sink
-from weft.spark.gate import Gate
-from weft.spark.meaning import merged_time
-from weft.spark.outputs import Commit, places
-from weft.spark.progress import StageTimes
-from weft.spark.recut import Ended, carry_over, goes_on, goes_on_at, who_tells
-from weft.spark.wiring import Entry, Plans, Wiring
+from weft.plan.changing.fragments import Fragment
+from weft.plan.dataflow.event_times import Times
+from weft.spark.channels.gate import Gate
+from weft.spark.checkpoints.checkpoint import last_committed
+from weft.spark.fragments.batch_times import merged_time
+from weft.spark.fragments.lifecycle import FragmentRun, updates_a_sink
+from weft.spark.fragments.outputs import Commit, places
+from weft.spark.fragments.positions import Ended, carry_over, deciding_fragments, goes_on, resume_positions
+from weft.spark.fragments.wiring import Entry, RunContext, Wiring
+from weft.spark.measuring.progress import StageTimes
 
 # Every channel that a fragment reads starts a Python process, and Spark waits ten seconds for each: started all at
 # once, those of a wide deployment would not answer in time.
@@ -37,18 +37,18 @@ class SparkEngine:
     def __init__(
         self,
         session: SparkSession,
-        plans: Plans,
+        context: RunContext,
         times: Times,
         fragments: tuple[Fragment, ...],
-        told: Callable[[Commit], None],
+        on_commit: Callable[[Commit], None],
     ) -> None:
         self.session = session
-        self.plans = plans
+        self.context = context
         self.times = times
         self.fragments = {fragment.id: fragment for fragment in fragments}
         self.homes: dict[str, str] = {}
         self.note_homes(fragments)
-        self.told = told
+        self.on_commit = on_commit
         self.totals: dict[str, int] = {}
         self.until_done = False
         self.runs: dict[str, FragmentRun] = {}
@@ -65,20 +65,20 @@ class SparkEngine:
         Others are planned: they need the state, or the files seen, that the old ones leave.
         """
         generation = self.generations.get(fragment.id, 0)
-        gate = Gate(self.plans.folders.gate(fragment.id, generation), disk=self.plans.folders.disk)
-        wiring = Wiring(self.session, self.plans, fragment, tick, gate, merged_time(fragment, self.times))
+        gate = Gate(self.context.folders.gate(fragment.id, generation), disk=self.context.folders.disk)
+        wiring = Wiring(self.session, self.context, fragment, tick, gate, merged_time(fragment, self.times))
         self._warm[fragment.id] = (fragment, wiring, wiring.trunk())
         if ends and self._may_start_early(fragment, wiring):
             self._start_early(fragment, tick, ends)
 
     def _may_start_early(self, fragment: Fragment, wiring: Wiring) -> bool:
         """Whether nothing of it depends on how the old fragments end but the positions."""
-        if fragment.stateful is not None or not fragment.operators or updates_a_sink(self.plans, fragment):
+        if fragment.stateful is not None or not fragment.operators or updates_a_sink(self.context, fragment):
             return False
         return all(entry.column is None and (entry.is_channel or self._is_timed(entry)) for entry in wiring.entries)
 
     def _is_timed(self, entry: Entry) -> bool:
-        return self.plans.deployment.source(entry.stream).format in ("rate", "replay")
+        return self.context.deployment.source(entry.stream).format in ("rate", "replay")
 
     def _start_early(self, fragment: Fragment, tick: int, ends: Sequence[Fragment]) -> None:
         run = _DrainingRun(self, fragment, None, self.generations.get(fragment.id, 0) + 1)
@@ -86,7 +86,7 @@ class SparkEngine:
         run.gate.forget()
         run.warm = run.wire(tick)
         entries = tuple(run.warm[0].entries)
-        carry_over(self.plans.folders, fragment, entries, self._as_they_stand(ends), run.checkpoint)
+        carry_over(self.context.folders, fragment, entries, self._as_they_stand(ends), run.checkpoint)
         if last_committed(run.checkpoint) is None:
             return  # nothing to go on from yet: an empty checkpoint would begin at the beginning
         self._early[fragment.id] = run
@@ -97,18 +97,19 @@ class SparkEngine:
         return tuple(self.runs[old.id].as_ended() for old in ends)
 
     def awaits_last_batch_of(self, old: FragmentRun) -> bool:
-        """Whether the last batch of a run tells, once begun, where one that was started early goes on."""
+        """True if some early-started fragment resumes where this run's last batch ends."""
         return any(
-            old.fragment in [one.fragment for one in who_tells(early.fragment, tuple(early.entries), ending) or ()]
+            old.fragment
+            in [one.fragment for one in deciding_fragments(early.fragment, tuple(early.entries), ending) or ()]
             for early, ending in self._not_let_in()
         )
 
-    def let_in_ahead(self) -> None:
+    def open_gates_early(self) -> None:
         """Open the gates of those that were started early, where it is now known at which places they go on."""
         for early, ending in self._not_let_in():
-            telling = who_tells(early.fragment, tuple(early.entries), ending)
+            telling = deciding_fragments(early.fragment, tuple(early.entries), ending)
             if telling is not None and all(old.last is not None for old in telling):
-                early.open(goes_on_at(self.plans.folders, early.fragment, tuple(early.entries), ending))
+                early.open(resume_positions(self.context.folders, early.fragment, tuple(early.entries), ending))
 
     def _not_let_in(self) -> Iterator[tuple[_DrainingRun, tuple[Ended, ...]]]:
         """Those that were started early and wait behind their gates, with the runs that end for them."""
@@ -117,7 +118,7 @@ class SparkEngine:
             if early.opened is None and len(runs) == len(early.follows):
                 yield early, tuple(run.as_ended(run.writer.last.number) for run in runs)
 
-    def cool(self, fragment: str) -> None:
+    def discard_prepared(self, fragment: str) -> None:
         """Forget a plan, or end an early start, that was not needed."""
         warm = self._warm.pop(fragment, None)
         early = self._early.pop(fragment, None)
@@ -128,7 +129,7 @@ class SparkEngine:
             reads = {entry.name for entry in self.runs[fragment].entries} if fragment in self.runs else set()
             for entry in warm[1].entries:
                 if entry.is_channel and entry.name not in reads:
-                    self.plans.folders.stream(entry.stream).forget(f"{fragment}~{entry.name}")
+                    self.context.folders.stream(entry.stream).forget(f"{fragment}~{entry.name}")
 
     def nudge(self) -> None:
         """Let go what is held back on streams that have fallen silent."""
@@ -148,12 +149,12 @@ class SparkEngine:
     def close(self) -> None:
         """No early start is left behind."""
         for fragment in list(self._early):
-            self.cool(fragment)
+            self.discard_prepared(fragment)
 
     def channel_drained(self, stream: str, fragment: str) -> bool:
         """Whether a fragment has written the results of all that a channel holds."""
         run = self.runs[fragment]
-        following = self.plans.folders.stream(stream).next_segment()
+        following = self.context.folders.stream(stream).next_segment()
         return all(run.writer.reached(e) >= following for e in run.entries if e.is_channel and e.stream == stream)
 
     def carry_over(self, ends: Sequence[Fragment], starts: Sequence[Fragment]) -> dict[str, int]:
@@ -172,12 +173,12 @@ class SparkEngine:
                 self.warm(new, self._tick())
             entries = tuple(self._warm[new.id][1].entries)
             generations[new.id] = before + 1
-            Gate(self.plans.folders.gate(new.id, before + 1)).forget()
+            Gate(self.context.folders.gate(new.id, before + 1)).forget()
             self.gates.pop(new.id, None)
-            target = self.plans.folders.checkpoint(new.id, before + 1)
-            for name, segment in carry_over(self.plans.folders, new, entries, ended, target).items():
+            target = self.context.folders.checkpoint(new.id, before + 1)
+            for name, segment in carry_over(self.context.folders, new, entries, ended, target).items():
                 stream = next(entry.stream for entry in entries if entry.name == name)
-                self.plans.folders.stream(stream).passed(f"{new.id}~{name}", segment, has_read=False)
+                self.context.folders.stream(stream).passed(f"{new.id}~{name}", segment, has_read=False)
         return generations
 
     def _goes_on_early(self, new: Fragment, ended: tuple[Ended, ...]) -> bool:
@@ -185,14 +186,14 @@ class SparkEngine:
         early = self._early.get(new.id)
         if early is None or early.fragment != new:
             return False
-        positions = goes_on_at(self.plans.folders, new, tuple(early.entries), ended)
+        positions = resume_positions(self.context.folders, new, tuple(early.entries), ended)
         if early.opened not in (None, positions):
             del self._early[new.id]
             early.discard()
             return False
         for entry in early.entries:
             if entry.is_channel:
-                log = self.plans.folders.stream(entry.stream)
+                log = self.context.folders.stream(entry.stream)
                 log.passed(f"{new.id}~{entry.name}", positions[entry.name], has_read=False)
         if early.opened is None:
             early.open(positions)
@@ -214,22 +215,22 @@ class SparkEngine:
             still = {entry.name for entry in warm[1].entries} if warm is not None and warm[0] == new else None
             for entry in run.entries:
                 if entry.is_channel and (name not in kept or (still is not None and entry.name not in still)):
-                    self.plans.folders.stream(entry.stream).forget(f"{name}~{entry.name}")
+                    self.context.folders.stream(entry.stream).forget(f"{name}~{entry.name}")
             if name not in kept:
                 del self.runs[name]
         self.fragments = {fragment.id: fragment for fragment in fragments}
         self.generations.update(generations)
 
-    def take_up(self, fragments: Sequence[Fragment], generations: dict[str, int], gates: Gates) -> None:
+    def adopt_plan(self, fragments: Sequence[Fragment], generations: dict[str, int], gates: Gates) -> None:
         """A cut is in force since before this process: what another was about to read is not kept for it."""
         self.gates.update(gates)
         for name, (generation, positions) in gates.items():
             if generations.get(name) == generation:
-                Gate(self.plans.folders.gate(name, generation), disk=self.plans.folders.disk).open(positions)
+                Gate(self.context.folders.gate(name, generation), disk=self.context.folders.disk).open(positions)
         self.fragments = {fragment.id: fragment for fragment in fragments}
         self.generations.update(generations)
         self.note_homes(fragments)
-        for log in self.plans.folders.streams():
+        for log in self.context.folders.streams():
             log.forget_but([one.id for one in fragments if log.folder.name in one.channels])
 
     def forget_other_ways_in(self, run: FragmentRun) -> None:
@@ -239,7 +240,7 @@ class SparkEngine:
             return
         reads = {f"{name}~{entry.name}" for entry in run.entries}
         for stream in run.fragment.channels:
-            self.plans.folders.stream(stream).forget_others(name, reads)
+            self.context.folders.stream(stream).forget_others(name, reads)
 
     def note_homes(self, fragments: Sequence[Fragment]) -> None:
         """Know at which site each stream is written."""
@@ -247,7 +248,7 @@ class SparkEngine:
 
     def fence(self, fragment: str, epoch: int) -> None:
         """From now on no writer with a lower epoch commits anything for the fragment."""
-        for place in places(self.plans, self.fragments[fragment]):
+        for place in places(self.context, self.fragments[fragment]):
             place.log.fence(epoch)
 
     def prepare(self, fragment: str, epoch: int) -> FragmentRun:
@@ -276,7 +277,7 @@ class _DrainingRun(FragmentRun):
     """A run that, where the whole is to end by itself, finishes its sources when they are read."""
 
     def __init__(self, engine: SparkEngine, fragment: Fragment, epoch: int | None, generation: int) -> None:
-        super().__init__(engine.session, engine.plans, engine.times, fragment, epoch, generation, engine.told)
+        super().__init__(engine.session, engine.context, engine.times, fragment, epoch, generation, engine.on_commit)
         self.engine = engine
         self.trouble: str | None = None
         self.follows: tuple[Fragment, ...] = ()
@@ -297,7 +298,7 @@ class _DrainingRun(FragmentRun):
         """Also let those that go on from here know, ahead of the end, where it will be."""
         goes_on = self.query is not None and self.query.isActive and not self.drained()
         if clean and goes_on and self.engine.awaits_last_batch_of(self):
-            self.writer.last.ask(self.engine.let_in_ahead)
+            self.writer.last.ask(self.engine.open_gates_early)
         return super().stop(clean)
 
     def wait_until_idle(self) -> None:

@@ -111,7 +111,7 @@ def _mismatch(operator: Operator, function: ast.FunctionDef) -> tuple[str, str] 
         says = f"`{function.name}` takes {len(positional)} positional arguments, `from` gives {count} DataFrames"
         return "call", f"{says}; let it take one for each"
     frames, rest = positional[:count], positional[count:]
-    with_default = positional[len(positional) - len(takes.defaults):] if takes.defaults else []
+    with_default = positional[len(positional) - len(takes.defaults) :] if takes.defaults else []
     only_names = [one.arg for one in takes.kwonlyargs]
     with_default += [name for name, value in zip(only_names, takes.kw_defaults, strict=True) if value is not None]
     open_ = [*rest, *only_names]

@@ -69,9 +69,17 @@ KEPT = {
 """Settings, by key or by the beginning of their keys, that stay as Weft needs them, and why."""
 
 _KNOWN = (
-    "spark.driver.memory", "spark.driver.extraJavaOptions", "spark.local.dir", "spark.ui.enabled", "spark.ui.port",
-    "spark.jars.packages", "spark.scheduler.mode", "spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled",
-    "spark.sql.ansi.enabled", "spark.sql.parquet.compression.codec",
+    "spark.driver.memory",
+    "spark.driver.extraJavaOptions",
+    "spark.local.dir",
+    "spark.ui.enabled",
+    "spark.ui.port",
+    "spark.jars.packages",
+    "spark.scheduler.mode",
+    "spark.sql.shuffle.partitions",
+    "spark.sql.adaptive.enabled",
+    "spark.sql.ansi.enabled",
+    "spark.sql.parquet.compression.codec",
 )
 
 

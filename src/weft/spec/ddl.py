@@ -16,8 +16,24 @@ from weft.spec.tree import Node
 
 WINDOW_TYPE = "STRUCT<start: TIMESTAMP, end: TIMESTAMP>"
 TYPES = (
-    "STRING", "TIMESTAMP", "TIMESTAMP_NTZ", "DATE", "DOUBLE", "FLOAT", "BIGINT", "LONG", "INT", "INTEGER", "SMALLINT",
-    "TINYINT", "BOOLEAN", "DECIMAL(10,2)", "BINARY", "ARRAY<...>", "MAP<...>", "STRUCT<...>",
+    "STRING",
+    "TIMESTAMP",
+    "TIMESTAMP_NTZ",
+    "DATE",
+    "DOUBLE",
+    "FLOAT",
+    "BIGINT",
+    "LONG",
+    "INT",
+    "INTEGER",
+    "SMALLINT",
+    "TINYINT",
+    "BOOLEAN",
+    "DECIMAL(10,2)",
+    "BINARY",
+    "ARRAY<...>",
+    "MAP<...>",
+    "STRUCT<...>",
 )
 
 

@@ -73,7 +73,7 @@ def _check_cycles(query: Query, operators: Mapping[str, Operator], path: str, pr
         while todo:
             name, trail = todo.pop()
             if name in trail:
-                cycle = trail[trail.index(name):]
+                cycle = trail[trail.index(name) :]
                 if not cyclic & set(cycle):
                     down = list(reversed(cycle))
                     first = down.index(next(one.name for one in query.operators if one.name in cycle))

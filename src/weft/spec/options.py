@@ -54,9 +54,7 @@ def check_options(deployment: Deployment, problems: Problems) -> None:
             _check(sink.options, _WRITTEN, f"{field}.options", problems)
 
 
-def _check(
-    options: dict[str, str], refused: dict[str, tuple[str | None, str]], field: str, problems: Problems
-) -> None:
+def _check(options: dict[str, str], refused: dict[str, tuple[str | None, str]], field: str, problems: Problems) -> None:
     for name, value in options.items():
         small = name.strip().lower()
         harmless, why = refused.get(small, (None, ""))

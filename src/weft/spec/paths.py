@@ -161,7 +161,7 @@ def _unbraced(pattern: str) -> list[str]:
     match = re.search(r"\{([^{}]*)\}", pattern)
     if match is None or pattern.count("{") > 4:
         return [pattern]
-    inner = [pattern[: match.start()] + word + pattern[match.end():] for word in match[1].split(",")]
+    inner = [pattern[: match.start()] + word + pattern[match.end() :] for word in match[1].split(",")]
     return [one for part in inner for one in _unbraced(part)]
 
 

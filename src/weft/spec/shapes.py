@@ -95,7 +95,9 @@ class Number:
         bounds = [
             f"{word} {limit:g}"
             for word, limit in (
-                ("greater than", self.above), ("at least", self.at_least), ("less than", self.below),
+                ("greater than", self.above),
+                ("at least", self.at_least),
+                ("less than", self.below),
                 ("at most", self.at_most),
             )
             if limit is not None
@@ -107,7 +109,9 @@ class Number:
 
     def schema(self) -> dict[str, Any]:
         bounds = {
-            "exclusiveMinimum": self.above, "minimum": self.at_least, "exclusiveMaximum": self.below,
+            "exclusiveMinimum": self.above,
+            "minimum": self.at_least,
+            "exclusiveMaximum": self.below,
             "maximum": self.at_most,
         }
         return {"type": "integer" if self.whole else "number"} | {k: v for k, v in bounds.items() if v is not None}

@@ -108,8 +108,12 @@ def _types(tree: exp.Expr, names: tuple[str, ...], inputs: Mapping[str, Columns]
     try:
         schema = MappingSchema(tables, dialect="spark")
         typed = qualify(
-            _with_window_types(tree), schema=schema, dialect="spark", validate_qualify_columns=False,
-            quote_identifiers=False, isolate_tables=False,
+            _with_window_types(tree),
+            schema=schema,
+            dialect="spark",
+            validate_qualify_columns=False,
+            quote_identifiers=False,
+            isolate_tables=False,
         )
         annotated: Any = annotate_types(typed, schema=schema, dialect="spark")
         given = [(one, one.type.sql("spark") if one.type is not None else "") for one in annotated.selects]

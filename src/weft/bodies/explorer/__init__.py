@@ -9,6 +9,19 @@ from weft.bodies.explorer.wander import Wandered, wander
 from weft.bodies.explorer.world import Choice, Ground, View, World
 
 __all__ = [
-    "NAMES", "BadScenario", "Choice", "Ground", "Result", "View", "Violation", "Wandered", "World", "explore",
-    "read_scenario", "replayed", "run", "scenario_text", "wander",
+    "NAMES",
+    "BadScenario",
+    "Choice",
+    "Ground",
+    "Result",
+    "View",
+    "Violation",
+    "Wandered",
+    "World",
+    "explore",
+    "read_scenario",
+    "replayed",
+    "run",
+    "scenario_text",
+    "wander",
 ]

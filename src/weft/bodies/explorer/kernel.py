@@ -97,7 +97,15 @@ def perform(row: Any, mark: Any, program: int, programs: Any, memo: Any, miss: A
 
 @compiled
 def take(
-    row: Any, mark: Any, place: int, offer: int, busy: bool, budget: int, offers: Any, programs: Any, memo: Any,
+    row: Any,
+    mark: Any,
+    place: int,
+    offer: int,
+    busy: bool,
+    budget: int,
+    offers: Any,
+    programs: Any,
+    memo: Any,
     miss: Any,
 ) -> Any:
     """Takes an offer in a row: 1 without a fault, 0 with one, else why not; messages sent are left in miss[2]."""
@@ -175,8 +183,18 @@ def least(row: Any, mark: Any, symmetry: Any, miss: Any) -> Any:
 
 @compiled
 def expand(  # noqa: PLR0912, PLR0915 one pass over everything a state offers
-    rows: Any, marks: Any, todo: Any, offers: Any, busy_of: Any, programs: Any, memo: Any, symmetry: Any, budget: int,
-    out: Any, missing: Any, again: Any,
+    rows: Any,
+    marks: Any,
+    todo: Any,
+    offers: Any,
+    busy_of: Any,
+    programs: Any,
+    memo: Any,
+    symmetry: Any,
+    budget: int,
+    out: Any,
+    missing: Any,
+    again: Any,
 ) -> Any:
     """The states one step from each in `todo`; how many, what is missing, which must be done again, what is illegal."""
     out_rows, out_marks, out_source, out_sound, out_sent = out

@@ -1,12 +1,12 @@
 """A counterexample as a file, and the way it tells taken again.
 
-    protocol: exclusion
-    as published: yes
-    world: 2-FGME 2+1 x1
-    claim: every wait ends: from here no quiet state can be reached
-    ----
-    1 a1 Enter() -> a1 -> b1 Req(1)
-    2 ...
+protocol: exclusion
+as published: yes
+world: 2-FGME 2+1 x1
+claim: every wait ends: from here no quiet state can be reached
+----
+1 a1 Enter() -> a1 -> b1 Req(1)
+2 ...
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ def read(text: str) -> Scenario:
         if name not in head:
             raise BadScenario(f"the head has no line `{name}: ...`")
     story = tuple(line for line in lines[at + 1 :] if line.strip())
-    return Scenario(
-        head["protocol"], head.get("as published") == "yes", head["world"], head.get("claim", ""), story
-    )
+    return Scenario(head["protocol"], head.get("as published") == "yes", head["world"], head.get("claim", ""), story)
 
 
 def replay(world: World, scenario: Scenario) -> Replayed:

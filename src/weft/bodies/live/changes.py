@@ -15,10 +15,10 @@ import msgspec
 from weft.bodies.live.resuming import JOURNAL
 from weft.bodies.live.state import State
 from weft.model import Deployment, Placement
-from weft.plan.fragments import Fragment
-from weft.plan.ordering import guards_of
-from weft.plan.recut import Recut, recut, why_impossible
-from weft.plan.times import Passes, Stateful
+from weft.plan.changing.difference import Recut, recut, why_impossible
+from weft.plan.changing.fragments import Fragment
+from weft.plan.dataflow.event_times import Passes, Stateful
+from weft.plan.dataflow.ordering import guards_of
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import (
     Ask,
@@ -41,8 +41,8 @@ from weft.protocol.moving import (
     least_epoch,
 )
 from weft.spark.engine import SparkEngine
-from weft.spark.operators import BadOperator
-from weft.spark.outputs import Commit
+from weft.spark.fragments.operators import BadOperator
+from weft.spark.fragments.outputs import Commit
 
 DRAIN_LOOK_S = 0.05
 # What a pause goes by with: ending the old at a batch boundary, deciding, starting the new, and its first batch.
@@ -73,8 +73,13 @@ class Move:
     def as_json(self) -> dict[str, Any]:
         """As the commands print it; what was refused says why."""
         told = {
-            "query": self.query, "operator": self.operator, "from": self.start, "to": self.to,
-            "at_s": round(self.at_s, 3), "pause_ms": self.pause_ms, "reason": self.reason,
+            "query": self.query,
+            "operator": self.operator,
+            "from": self.start,
+            "to": self.to,
+            "at_s": round(self.at_s, 3),
+            "pause_ms": self.pause_ms,
+            "reason": self.reason,
         }
         if self.state != "done":
             return {**told, "state": self.state, "why": self.why}
@@ -122,7 +127,7 @@ class Changes:
             self.number = held["number"]
             self.placement = _placement(held["placement"], placement)
             self.fragments = tuple(msgspec.convert(value, Fragment) for value in held["fragments"])
-            self.engine.take_up(self.fragments, held["generations"], held["gates"])
+            self.engine.adopt_plan(self.fragments, held["generations"], held["gates"])
 
     def starts(self) -> tuple[Start, ...]:
         """What the plan in force wants to run."""
@@ -174,7 +179,7 @@ class Changes:
             case Warm(number=number, fragment=fragment):
                 self._work.submit(self._warm, number, fragment)
             case Cool(fragment=fragment):
-                self.engine.cool(fragment)
+                self.engine.discard_prepared(fragment)
             case Drain(number=number, channel=channel, fragment=fragment):
                 self._work.submit(self._drain, number, channel, fragment)
             case Decide(number=number):

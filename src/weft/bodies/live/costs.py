@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from weft.model import Query
-from weft.plan.fragments import Fragment
-from weft.plan.regression import Costs, fit
-from weft.spark.counts import BatchCounts, records_in, records_out
-from weft.spark.progress import Work
+from weft.plan.changing.fragments import Fragment
+from weft.plan.observing.regression import Costs, fit
+from weft.spark.fragments.counts import BatchCounts, records_in, records_out
+from weft.spark.measuring.progress import Work
 
 BATCHES_MAX = 256
 WARMING = 3  # batches of a start that pay for what later ones find ready: compiled code, Python processes

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from weft.spark.progress import BatchReport
+from weft.spark.measuring.progress import BatchReport
 
 FILE = "counts.json"
 

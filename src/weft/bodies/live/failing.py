@@ -8,8 +8,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from weft.spark.causes import JAVA_GONE, Cause, cause_of, keep
-from weft.spark.operators import BadOperator
+from weft.spark.failures.causes import JAVA_GONE, Cause, cause_of, keep
+from weft.spark.fragments.operators import BadOperator
 
 if TYPE_CHECKING:
     from weft.bodies.live.run import Run

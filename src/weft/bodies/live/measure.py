@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from weft.bodies.live.counts import Counts
 from weft.model import Deployment, Query
-from weft.plan.graph import sink_name, source_names
-from weft.spark.outputs import Commit
+from weft.plan.dataflow.graph import sink_name, source_names
+from weft.spark.fragments.outputs import Commit
 
 RECENT_S = 10.0
 LATENCIES_MAX = 4096

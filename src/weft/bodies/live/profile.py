@@ -15,13 +15,13 @@ from typing import Any
 
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source, Trace, Watermark
-from weft.plan.graph import stream_of
-from weft.plan.times import watermark_of
-from weft.spark import trial
-from weft.spark.analysis import analyse
-from weft.spark.arrivals import Flow
-from weft.spark.lent import Lent, let_go
-from weft.spark.session import start_session
+from weft.plan.dataflow.event_times import watermark_of
+from weft.plan.dataflow.graph import stream_of
+from weft.spark.fragments.analysis import analyse
+from weft.spark.measuring import samples as trial
+from weft.spark.session.lent import Lent, let_go
+from weft.spark.session.starting import start_session
+from weft.spark.sources.arrivals import Flow
 
 BEHIND_MAX = 0.5  # of what a step offers: a batch or two under way are less, and a hiccup does not count
 RATE_PER_S_FIRST = 25.0

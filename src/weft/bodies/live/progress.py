@@ -11,10 +11,10 @@ from weft.bodies.live.counts import FILE, Counted, as_plain, taken_up
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.state import State
 from weft.model import Deployment
-from weft.plan.fragments import Fragment
+from weft.plan.changing.fragments import Fragment
 from weft.spark.engine import SparkEngine
-from weft.spark.fragments import FragmentRun
-from weft.spark.progress import BatchReport, new_reports
+from weft.spark.fragments.lifecycle import FragmentRun
+from weft.spark.measuring.progress import BatchReport, new_reports
 
 HISTORY_MAX = 1000
 STAGES_EVERY_S = 4.0
@@ -107,7 +107,7 @@ class Progress:
             fragment, name, report = self._waiting.popleft()
             if report.counts is None or fragment.query is None:
                 continue
-            query = self.engine.plans.deployment.query(fragment.query)
+            query = self.engine.context.deployment.query(fragment.query)
             work = self.engine.stages.work(name, report.batch)
             self.costs.add(query, fragment, report.counts, report.operators, report.sources, work)
         self.costs.weigh()

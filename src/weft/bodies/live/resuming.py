@@ -15,12 +15,14 @@ import msgspec
 
 from weft.bodies.live.state import CannotRun, Record, State, differences
 from weft.model import Deployment
-from weft.plan.fragments import Fragment
-from weft.spark import inspection, ownership, sources
-from weft.spark.checkpoint import relocate
-from weft.spark.disk import Damaged
-from weft.spark.outputs import claims_of
-from weft.spark.ownership import Claim, Owner, Standing
+from weft.plan.changing.fragments import Fragment
+from weft.spark.checkpoints import inspection
+from weft.spark.checkpoints.checkpoint import relocate
+from weft.spark.fragments.outputs import claims_of
+from weft.spark.sinks import ownership
+from weft.spark.sinks.ownership import Claim, Owner, Standing
+from weft.spark.sources import streams as sources
+from weft.spark.storage.disk import Damaged
 
 JOURNAL = "plan.json"
 SEEN_BY_NAME = ("csv", "json", "parquet")

@@ -25,19 +25,19 @@ from weft.bodies.live.transport import InProcess
 from weft.bodies.live.valid import valid
 from weft.model import Deployment, Operator, PartitionAt, Placement, Query
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
-from weft.plan.fragments import Fragment, cut
-from weft.plan.graph import stream_of
-from weft.plan.ordering import with_ordering
-from weft.plan.paths import Path as Way
-from weft.plan.paths import Paths
-from weft.plan.times import carried_times, passes_by_sql
+from weft.plan.changing.fragments import Fragment, cut
+from weft.plan.dataflow.event_times import carried_times, passes_by_sql
+from weft.plan.dataflow.graph import stream_of
+from weft.plan.dataflow.ordering import with_ordering
+from weft.plan.network.paths import Path as Way
+from weft.plan.network.paths import Paths
 from weft.protocol.hosting import AllDone, AllRunning, AllStopped, FragmentIsDown, GaveUp, Remember, Want
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import Desk, InForce, Leave
 from weft.spark import embedded
-from weft.spark.causes import cause_of
-from weft.spark.disk import Damaged
-from weft.spark.outputs import Commit
+from weft.spark.failures.causes import cause_of
+from weft.spark.fragments.outputs import Commit
+from weft.spark.storage.disk import Damaged
 
 CONDUCTOR = "conductor"
 STATUS_EVERY_S = 1.0
@@ -344,8 +344,10 @@ class Run:
     def _end(self, watch: Callable[[Run], None]) -> dict[str, Any]:
         assert self.progress is not None
         assert self.spark is not None
-        self.done = done = self._failure is None and self.options.until_done and all(
-            run.drained() for run in self.progress.engine.runs.values()
+        self.done = done = (
+            self._failure is None
+            and self.options.until_done
+            and all(run.drained() for run in self.progress.engine.runs.values())
         )
         self.phase = "stopping"
         self.stopping_s = time.monotonic()
@@ -366,9 +368,7 @@ class Run:
         summary = summary_of(self)
         self.state.tell("status.json", self.status())
         if done:
-            self.state.write(
-                "finished.json", {"summary": summary, "files": source_files(self.deployment)}
-            )
+            self.state.write("finished.json", {"summary": summary, "files": source_files(self.deployment)})
         return summary
 
     def _close(self) -> None:

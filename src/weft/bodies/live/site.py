@@ -23,9 +23,9 @@ from weft.protocol.hosting import (
     Remember,
 )
 from weft.protocol.machine import Effect, Input
-from weft.spark.causes import cause_of
-from weft.spark.log import Fenced
-from weft.spark.tracebacks import whole
+from weft.spark.channels.log import Fenced
+from weft.spark.failures.causes import cause_of
+from weft.spark.failures.tracebacks import whole
 
 
 class Launchable(Protocol):

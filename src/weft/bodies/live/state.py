@@ -1,9 +1,9 @@
 """What does a run keep beside its file? A state folder with a lock, its record, epochs, the journal and requests.
 
-    run.json       the run's id, the deployment it was begun with, where its sinks and sources are: its presence makes
-                   a folder a state folder
-    plan.json      the plan in force; epochs.json, flows.json, finished.json: what machines and clocks must not forget
-    status.json, counts.json, measurements.jsonl, story.log: for people and programs; nothing rests on them
+run.json       the run's id, the deployment it was begun with, where its sinks and sources are: its presence makes
+               a folder a state folder
+plan.json      the plan in force; epochs.json, flows.json, finished.json: what machines and clocks must not forget
+status.json, counts.json, measurements.jsonl, story.log: for people and programs; nothing rests on them
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import IO, Any
 import msgspec
 
 from weft.model import Deployment
-from weft.spark.disk import Damaged, Disk, read_note, read_sealed
-from weft.spark.folders import ROOMS, Folders
-from weft.spark.ownership import RUN_FILE
+from weft.spark.channels.folders import ROOMS, Folders
+from weft.spark.sinks.ownership import RUN_FILE
+from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
 from weft.spec import as_plain
 
 LOCK, STOP, REQUESTS = "lock", "stop", "requests"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weft.bodies.live.changes import Move
 from weft.model import CrashAt, MoveAt, RestartAt
-from weft.plan.ordering import guards_of
+from weft.plan.dataflow.ordering import guards_of
 
 if TYPE_CHECKING:
     from weft.bodies.live.run import Run

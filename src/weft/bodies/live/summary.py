@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.plan.graph import sink_name
-from weft.plan.ordering import is_ordering
-from weft.spark.holds import measured_order
+from weft.plan.dataflow.graph import sink_name
+from weft.plan.dataflow.ordering import is_ordering
+from weft.spark.ordering.holds import measured_order
 
 if TYPE_CHECKING:
     from weft.bodies.live.run import Run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.model import Deployment
-from weft.plan.ordering import is_ordering
+from weft.plan.dataflow.ordering import is_ordering
 from weft.spec import SpecError, validate
 
 BUILT = "deployment"

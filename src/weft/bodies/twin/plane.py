@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from weft.bodies.twin import columns as c
-from weft.bodies.twin import hands
-from weft.bodies.twin.ahead import cut_off
-from weft.bodies.twin.arena import LINE, aligned
-from weft.bodies.twin.kernel import advance, settle, start_sources
-from weft.bodies.twin.layout import Layout
-from weft.bodies.twin.measures import Measures
-from weft.bodies.twin.streams import shorten
+from weft.bodies.twin.loop import columns as c
+from weft.bodies.twin.loop import interventions as hands
+from weft.bodies.twin.loop.kernel import advance, settle, start_sources
+from weft.bodies.twin.loop.measures import Measures
+from weft.bodies.twin.loop.one_event_visits import cut_off
+from weft.bodies.twin.loop.sending import shorten
+from weft.bodies.twin.setup.layout import Layout
+from weft.bodies.twin.setup.memory_builder import LINE, aligned
 
 
 class Overflow(Exception):

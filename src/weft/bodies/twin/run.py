@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from weft.bodies.twin.asking import CannotRun, check_instances, check_options, check_placement, check_times
-from weft.bodies.twin.flows import TooFine
-from weft.bodies.twin.gather import gather
-from weft.bodies.twin.interruption import Interrupted, Interruption
-from weft.bodies.twin.layout import Discipline, Options, lay_out
-from weft.bodies.twin.measures import SERIES_N, Measures
+from weft.bodies.twin.control.interruption import Interrupted, Interruption
+from weft.bodies.twin.control.steering import MOVE_MS_PER_RECORD, Steering, interrupts
+from weft.bodies.twin.loop.measures import SERIES_N, Measures
+from weft.bodies.twin.outcome.gather import gather
+from weft.bodies.twin.outcome.result import Result
+from weft.bodies.twin.outcome.warn import before_warnings, overflow_warning
 from weft.bodies.twin.plane import Overflow, Plane
 from weft.bodies.twin.records import Scaling
-from weft.bodies.twin.result import Result
-from weft.bodies.twin.steering import MOVE_MS_PER_RECORD, Steering, interrupts
-from weft.bodies.twin.warn import before_warnings, overflow_warning
+from weft.bodies.twin.setup.asking import CannotRun, check_instances, check_options, check_placement, check_times
+from weft.bodies.twin.setup.flows import TooFine
+from weft.bodies.twin.setup.layout import Discipline, Options, lay_out
 from weft.model import Deployment, Placement
 from weft.plan import place
-from weft.plan.ordering import with_guards, with_ordering
-from weft.plan.rates import Rates, ideal_rates
+from weft.plan.dataflow.ordering import with_guards, with_ordering
+from weft.plan.dataflow.rates import Rates, ideal_rates
 
 NS_PER_S = 1_000_000_000
 RECORDS_MAX = 1_000_000
@@ -84,7 +84,7 @@ def run(
     result = gather(deployment, placement, plane, warnings, tuple(steering.moves), tuple(steering.carrier.story))
     result.wall_s = round(time.perf_counter() - began, 6)
     if plot is not None:
-        from weft.bodies.twin.plot import draw
+        from weft.bodies.twin.outcome.plot import draw
 
         draw(result, plot)
     return result

@@ -25,6 +25,25 @@ from weft.protocol.balancing.words import (
 )
 
 __all__ = [
-    "BalanceLimits", "Balancer", "Begin", "Check", "Clear", "Demand", "DemandReply", "Handover", "Memory", "NotTaken",
-    "Offer", "OfferReply", "Part", "Pick", "Refuse", "Remember", "Start", "Stop", "Stopped", "Streams", "Taken",
+    "BalanceLimits",
+    "Balancer",
+    "Begin",
+    "Check",
+    "Clear",
+    "Demand",
+    "DemandReply",
+    "Handover",
+    "Memory",
+    "NotTaken",
+    "Offer",
+    "OfferReply",
+    "Part",
+    "Pick",
+    "Refuse",
+    "Remember",
+    "Start",
+    "Stop",
+    "Stopped",
+    "Streams",
+    "Taken",
 ]

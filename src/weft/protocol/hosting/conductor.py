@@ -296,10 +296,7 @@ Conductor.STEPS = {
         for state in (STARTING, RUNNING)
         for bad in (FragmentFailed, FragmentStopped, FragmentRefused)
     },
-    **{
-        (STOPPING, over): Step(Conductor.on_stopped, (STARTING, IDLE))
-        for over in (FragmentStopped, FragmentRefused)
-    },
+    **{(STOPPING, over): Step(Conductor.on_stopped, (STARTING, IDLE)) for over in (FragmentStopped, FragmentRefused)},
     **{(state, word): Step(Conductor.ignore, (state,)) for state in (WAITING, DONE) for word in _ANSWERS},
     **{(state, word): Step(Conductor.ignore, (state,)) for state in (IDLE, DOWN) for word in _QUIET_ANSWERS},
     (STARTING, TimerFired): Step(Conductor.on_timer, (STARTING, DOWN)),

@@ -3,7 +3,6 @@
 from weft.protocol.scaling.core import CoreInstance
 from weft.protocol.scaling.decision import ScaleRule, copies, ds2_instances, leader_copies
 from weft.protocol.scaling.instance import Instance, Place
-from weft.protocol.scaling.published import InstanceAsPublished
 from weft.protocol.scaling.words import (
     Activated,
     Bye,
@@ -22,7 +21,25 @@ from weft.protocol.scaling.words import (
 )
 
 __all__ = [
-    "Activated", "Bye", "CoreInstance", "Create", "Drain", "Drained", "Ended", "Grow", "Heard", "Instance",
-    "InstanceAsPublished", "Leaving", "NewInstances", "Place", "Retire", "Retired", "ScaleRule", "Shrink",
-    "StartInstance", "copies", "ds2_instances", "leader_copies",
+    "Activated",
+    "Bye",
+    "CoreInstance",
+    "Create",
+    "Drain",
+    "Drained",
+    "Ended",
+    "Grow",
+    "Heard",
+    "Instance",
+    "Leaving",
+    "NewInstances",
+    "Place",
+    "Retire",
+    "Retired",
+    "ScaleRule",
+    "Shrink",
+    "StartInstance",
+    "copies",
+    "ds2_instances",
+    "leader_copies",
 ]

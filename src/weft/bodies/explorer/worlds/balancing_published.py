@@ -11,7 +11,7 @@ from weft.bodies.explorer.world import Choice, View, World
 from weft.bodies.explorer.worlds.balancing_ground import Case, Changed, Loads
 from weft.protocol import Effect, Machine
 from weft.protocol.balancing import Check, Part, Start
-from weft.protocol.balancing.published import OVERLAPS, REPLIES, SELECTION, Drop, Published
+from weft.protocol.published.balancing import OVERLAPS, REPLIES, SELECTION, BalancerAsPublished, Drop
 
 
 class Deployed(msgspec.Struct, frozen=True):
@@ -106,7 +106,7 @@ def world(name: str, case: Case, claim: str, *repaired: str, lose: int = 0) -> W
         for site, parent in case.parent.items():
             memory = case.memory(site)
             here = {operator: loads[0] for operator, loads in memory.here.items()}
-            made[site] = Published(
+            made[site] = BalancerAsPublished(
                 site, parent, children[site], case.streams, here, dict(memory.below), case.limits, frozenset(repaired)
             )
         return made

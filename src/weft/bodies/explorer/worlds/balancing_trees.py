@@ -55,9 +55,7 @@ CHOOSE_UP = Case(CHAIN, "s@a! p@a=42<s q@m=50! x@m=15<s z@r=30<x", ends=("p@a x@
 PARTIAL = Case(
     CHAIN, "s@a! p@a=38<s t@m! q@m=50! x@m=12<s w@m=4<t z@r=42<x,w", ends=("p@a w@r x@a z@r", "p@a w@m x@a z@r")
 )
-HEAVY = Case(
-    CHAIN, "s@a! p@a=30<s q@m=55! x@m=15<s w@m=12<s z@r=42<x,w", ends=("p@a w@a x@a z@r", "p@a w@r x@a z@r")
-)
+HEAVY = Case(CHAIN, "s@a! p@a=30<s q@m=55! x@m=15<s w@m=12<s z@r=42<x,w", ends=("p@a w@a x@a z@r", "p@a w@r x@a z@r"))
 URGENT = Case(
     CHAIN, "s@a! p@a=55<s y@a=10<p w@m=36<y q@r=50! k@r=6<w l@r=4<w", checks="a*0 r*0", only="demand",
     ends=("k@r l@m p@a w@m y@m",),

@@ -15,13 +15,11 @@ from weft.protocol.exclusion import (
     Entered,
     Exit,
     Member,
-    Ra1,
-    Ra2,
     Refuse,
-    TwoGroups,
-    TwoGroupsAsPublished,
 )
 from weft.protocol.exclusion.member import ASKING, CALLED, LENT
+from weft.protocol.published.two_groups import TwoGroups, TwoGroupsAsPublished
+from weft.protocol.rivals.joung import Ra1, Ra2
 
 OUT, WAITS, IN = "out", "waits", "in"
 TOGETHER = "groups in conflict are never inside together"

@@ -1,7 +1,7 @@
 """What a small world computes: a chain of two operators with a sink each, and one more, cut into pieces by placement.
 
-    src -> 1 -> (s1) -> 2      each operator has a sink: k1, k2, k3; s1 is a channel where 1 and 2 run apart
-    src3 -> 3
+src -> 1 -> (s1) -> 2      each operator has a sink: k1, k2, k3; s1 is a channel where 1 and 2 run apart
+src3 -> 3
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import msgspec
 from weft.bodies.explorer.world import Choice, View, World
 from weft.protocol import Effect, Input
 from weft.protocol.exclusion import Refuse
+from weft.protocol.published.scaling import InstanceAsPublished
 from weft.protocol.scaling import (
     Activated,
     CoreInstance,
@@ -20,7 +21,6 @@ from weft.protocol.scaling import (
     Ended,
     Grow,
     Instance,
-    InstanceAsPublished,
     Place,
     Shrink,
 )

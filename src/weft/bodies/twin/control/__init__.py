@@ -1,0 +1,1 @@
+"""How are the machines carried between the events of the record plane?"""

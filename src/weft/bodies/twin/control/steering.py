@@ -1,0 +1,370 @@
+"""The control plane: the machines of hosting and moving, carried between the events of the record plane.
+
+Every operator is a fragment of its own. The desk (conductor and mover) stands at the first site of the deployment and
+does not crash; agents crash and restart with their sites. A move pauses its operator from its clean end until it is
+launched at the new site, which takes 20 ms a record that waits for it, or where it has state, as long as that takes
+over the links. What waits travels along; what is under way to the old site is forwarded. Where sites balance, their
+balancers ask for moves; where operators scale, their instances start and stop others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+
+from weft.bodies.twin.control.balancing import MARK, Balancing
+from weft.bodies.twin.control.carrier import Carrier
+from weft.bodies.twin.control.scaling import MARK as SCALE_MARK
+from weft.bodies.twin.control.scaling import Scaling as Autoscaling
+from weft.bodies.twin.outcome.result import Move
+from weft.bodies.twin.records import Records, Scaling
+from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
+from weft.plan.network.paths import Paths
+from weft.protocol import Effect
+from weft.protocol.hosting import (
+    Agent,
+    Died,
+    Fence,
+    GaveUp,
+    Halt,
+    Halted,
+    Launch,
+    Launched,
+    Refused,
+    Remember,
+    Want,
+)
+from weft.protocol.moving import (
+    Ask,
+    Change,
+    Changed,
+    Decide,
+    Decided,
+    Desk,
+    End,
+    InForce,
+    Moot,
+    NotChanged,
+    Start,
+    Turn,
+    Warm,
+    Warmed,
+)
+
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+DESK = "conductor"
+NEVER = -(1 << 62)
+START_NS_MIN = 1 * NS_PER_S
+MOVE_MS_PER_RECORD = 20.0
+AGAIN_NS = 1 * NS_PER_S
+SCENARIO = "asked for by the scenario"
+
+
+def steers(deployment: Deployment) -> bool:
+    """Whether machines take part: something moves, crashes or restarts, or sites balance."""
+    acts = any(isinstance(what, MoveAt | CrashAt | RestartAt) for what in deployment.scenario)
+    return acts or deployment.control.balance is not None
+
+
+def interrupts(deployment: Deployment) -> bool:
+    """Whether something in a deployment may hold an operator or a site in mid-service, or change who serves."""
+    return steers(deployment) or deployment.control.scale is not None
+
+
+class Steering:
+    """Acts out a scenario on a record plane; machines take part only where something moves, crashes or restarts."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        placement: Placement,
+        records: Records,
+        capacities: tuple[tuple[float, str, float], ...] = (),
+        move_ms_per_record: float = MOVE_MS_PER_RECORD,
+        instances: tuple[Scaling, ...] = (),
+    ) -> None:
+        self.deployment = deployment
+        self.records = records
+        self.moves: list[Move] = []
+        self.warnings: list[str] = []
+        self.homes: dict[str, str] = {f"{q}.{o}": sites[0] for (q, o), sites in placement.sites.items()}
+        self._keys = {f"{q}.{o}": (q, o) for q, o in placement.sites}
+        self._move_ms_per_record = move_ms_per_record
+        self._asked: dict[int, tuple[str, str, float]] = {}
+        self._why: dict[int, str] = {}
+        self._moving: dict[str, tuple[int, str]] = {}
+        self._before: dict[int, str] = {}
+        self._remembered: dict[str, dict[str, int]] = {}
+        self._fences: dict[str, int] = {}
+        self._alive: dict[str, tuple[str, int]] = {}
+        self._halted_ns: dict[str, int] = {}
+        self._paused: dict[int, int] = {}
+        self._given_up: set[str] = set()
+        self._ever_given_up: set[str] = set()
+        self._cut_until: dict[frozenset[str], int] = {}
+        self._down: set[str] = set()
+        balance = deployment.control.balance
+        self.steered = steers(deployment)
+        self.carrier = Carrier(self._delay_ns, self._perform, self._start_ns() if self.steered else 0)
+        for at_s, site, capacity in capacities:
+            self._at(at_s, partial(records.set_capacity, site, capacity))
+        for at_s, verb, operator, site in instances:
+            self._at(at_s, partial(self.start_instance if verb == "start" else self.stop_instance, operator, site))
+        for what in deployment.scenario:
+            self._plan(what)
+        if self.steered:
+            self._begin()
+        self.balancing: Balancing | None = None
+        if balance is not None:
+            self.balancing = Balancing(balance, deployment, placement, self.carrier, records, self._ask)
+        self.scaling: Autoscaling | None = None
+        if (scale := deployment.control.scale) is not None:
+            acts = (self.start_instance, self.stop_instance, self.moves)
+            self.scaling = Autoscaling(scale, deployment, placement, self.carrier, records, self.homes, *acts)
+
+    @cached_property
+    def _paths(self) -> Paths:
+        return Paths(self.deployment)
+
+    def _start_ns(self) -> int:
+        """So long before sources flow that every operator runs when they do."""
+        first = self.deployment.sites[0].name
+        paths = [self._paths.between(first, site.name) for site in self.deployment.sites]
+        farthest_ms = max(path.delay_ms for path in paths if path is not None)
+        return -START_NS_MIN - round(4 * farthest_ms * NS_PER_MS)
+
+    def _begin(self) -> None:
+        for key in self._keys.values():
+            self.records.hold(key, False)
+        for site in self.deployment.sites:
+            self.carrier.add(Agent(site.name))
+        self.carrier.add(Desk(DESK))
+        starts = tuple(Start(fragment, site) for fragment, site in self.homes.items())
+        self.carrier.feed(DESK, InForce(0, starts))
+
+    def run(self, until_ns: int) -> None:
+        """Runs both planes up to a moment; what is steered at a moment comes before its events."""
+        while (due_ns := self.carrier.next_ns()) is not None and due_ns < until_ns:
+            if due_ns > self.records.now_ns:
+                self.records.advance(due_ns)
+            self.carrier.step()
+        self.records.advance(until_ns)
+
+    def _at(self, at_s: float, do: Callable[[], None]) -> None:
+        self.carrier.at(round(at_s * NS_PER_S), do)
+
+    def _plan(self, what: object) -> None:
+        match what:
+            case MoveAt(at_s=at_s, move=operator, to=to):
+                number = len(self._asked) + 1
+                self._asked[number] = (operator, to, at_s)
+                self._at(at_s, lambda: self.carrier.take(DESK, Ask(number)))
+            case CrashAt(at_s=at_s, crash=site):
+                self._at(at_s, lambda: self._crash(site))
+            case RestartAt(at_s=at_s, restart=site):
+                self._at(at_s, lambda: self._restart(site))
+            case PartitionAt(at_s=at_s, partition=(one, other), for_s=for_s):
+                until_ns = round((at_s + for_s) * NS_PER_S)
+                self._at(at_s, lambda: self._cut(one, other, until_ns))
+
+    def start_instance(self, operator: str, site: str) -> None:
+        """An operator gets one more instance at a site, once its state, if any, has come there over the links."""
+        ready_ns = max(self.carrier.now_ns, self.records.now_ns) + self._state_ns(operator, self.homes[operator], site)
+        self.carrier.at(ready_ns, partial(self.records.start_instance, self._keys[operator], site))
+
+    def stop_instance(self, operator: str, site: str) -> None:
+        """An instance ends; what waits for it goes to the others over the links."""
+        try:
+            self.records.stop_instance(self._keys[operator], site)
+        except ValueError as error:
+            self.warnings.append(f"at {self.carrier.now_ns / NS_PER_S:g} s: {error}")
+
+    def _ask(self, operator: str, to: str, reason: str) -> None:
+        """Asks for a move, at once."""
+        number = len(self._asked) + 1
+        self._asked[number] = (operator, to, max(0, self.carrier.now_ns) / NS_PER_S)
+        self._why[number] = reason
+        self.carrier.feed(DESK, Ask(number))
+
+    def _not_changed(self, number: int, reason: str) -> None:
+        """A move did not come about; one that a balancer counts on is asked for again."""
+        operator, to, at_s = self._asked[number]
+        if number not in self._why:
+            self.warnings.append(f"{operator} did not move to {to} at {at_s:g} s: {reason}")
+        elif self.homes[operator] != to and self.balancing and self.balancing.homes[operator] == to:
+            again = partial(self._ask, operator, to, self._why[number])
+            self.carrier.at(self.carrier.now_ns + AGAIN_NS, again)
+
+    def _cut(self, one: str, other: str, until_ns: int) -> None:
+        self.records.cut(one, other, until_ns)
+        self._cut_until[frozenset((one, other))] = until_ns
+
+    def _crash(self, site: str) -> None:
+        if site in self._down:
+            return
+        self._down.add(site)
+        self.carrier.lose(site)
+        if self.balancing is not None:
+            self.balancing.crash(site)
+        self.records.crash(site)
+        for fragment, (where, _) in list(self._alive.items()):
+            if where == site:
+                del self._alive[fragment]
+                self.records.hold(self._keys[fragment], False)
+
+    def _restart(self, site: str) -> None:
+        if site not in self._down:
+            return
+        self._down.discard(site)
+        self.carrier.add(Agent(site, self._remembered.get(site)))
+        self.records.restart(site)
+        if self.balancing is not None:
+            self.balancing.restart(site)
+        for fragment in sorted(self._given_up):
+            self._take_up(fragment)
+
+    def _take_up(self, fragment: str) -> None:
+        """What was given up is wanted again when its site is up."""
+        site = self.homes[fragment]
+        if fragment in self._given_up and site not in self._down:
+            self._given_up.discard(fragment)
+            change = self._moving[fragment][0] if fragment in self._moving else 0
+            self.carrier.feed(DESK, Want(fragment, site, change=change))
+
+    def _delay_ns(self, sender: str, to: str) -> int | None:
+        """How long a message takes; None where it is lost."""
+        first = self.deployment.sites[0].name
+        start, end = (first if name == DESK else self._site_of(name) for name in (sender, to))
+        path = self._paths.between(start, end)
+        if path is None:
+            return None
+        for pair in zip(path.sites, path.sites[1:], strict=False):
+            if self._cut_until.get(frozenset(pair), NEVER) > self.carrier.now_ns:
+                return None
+        if self._cut_until.get(frozenset((start, end)), NEVER) > self.carrier.now_ns:
+            return None
+        return round(path.delay_ms * NS_PER_MS)
+
+    def _site_of(self, machine: str) -> str:
+        if self.scaling is not None and machine.startswith(SCALE_MARK):
+            return self.scaling.site(machine)
+        return machine.removeprefix(MARK)
+
+    def _perform(self, site: str, effect: Effect) -> None:
+        carrier = self.carrier
+        part = {MARK: self.balancing, SCALE_MARK: self.scaling}.get(site.partition(":")[0] + ":")
+        if part is not None:
+            part.perform(site, effect)
+            return
+        match effect:
+            case Remember(fragment=fragment, epoch=epoch):
+                self._remembered.setdefault(site, {})[fragment] = epoch
+            case Fence(fragment=fragment, epoch=epoch):
+                self._fence(fragment, epoch)
+            case Launch(fragment=fragment, epoch=epoch):
+                self._launch(site, fragment, epoch)
+            case Halt(fragment=fragment, epoch=epoch, clean=clean):
+                self._halt(site, fragment, epoch, clean)
+            case Turn(number=number):
+                carrier.feed(DESK, self._turn(number))
+            case Warm(number=number, fragment=fragment):
+                carrier.feed(DESK, Warmed(number, fragment))
+            case Decide(number=number):
+                self._decide(number)
+            case Changed(number=number, reason=reason):
+                self._changed(number, reason)
+            case NotChanged(number=number, reason=reason):
+                self._not_changed(number, reason)
+            case GaveUp(fragment=fragment, reason=reason):
+                if fragment not in self._ever_given_up:
+                    self.warnings.append(f"{fragment} was given up at {carrier.now_ns / NS_PER_S:g} s: {reason}")
+                self._given_up.add(fragment)
+                self._ever_given_up.add(fragment)
+                carrier.at(carrier.now_ns + AGAIN_NS, partial(self._take_up, fragment))
+
+    def _fence(self, fragment: str, epoch: int) -> None:
+        self._fences[fragment] = max(epoch, self._fences.get(fragment, 0))
+        where, running = self._alive.get(fragment, ("", epoch))
+        if running < epoch - 1 and where in self.carrier.machines:
+            # What a stop fences (epoch + 1) is halted next; an older launch elsewhere ends by itself.
+            del self._alive[fragment]
+            self.records.hold(self._keys[fragment], False)
+            self.carrier.feed(where, Died(fragment, running, "fenced"))
+
+    def _launch(self, site: str, fragment: str, epoch: int) -> None:
+        fence = self._fences.get(fragment, 0)
+        if epoch < fence:
+            self.carrier.feed(site, Refused(fragment, epoch, fence))
+            return
+        key = self._keys[fragment]
+        cost_ns = 0
+        if fragment in self._moving:
+            cost_ns = self._move_ns(fragment, self._moving[fragment][1], site)
+        agent = self.carrier.machines[site]
+
+        def launched() -> None:
+            if self.carrier.machines.get(site) is agent and self._fences.get(fragment, 0) <= epoch:
+                self._alive[fragment] = (site, epoch)
+                self.records.release(key)
+                if fragment in self._moving:
+                    number = self._moving.pop(fragment)[0]
+                    self._paused[number] = self.carrier.now_ns - self._halted_ns.get(fragment, self.carrier.now_ns)
+                self.carrier.take(site, Launched(fragment, epoch))
+
+        self.carrier.at(self.carrier.now_ns + cost_ns, launched)
+
+    def _move_ns(self, fragment: str, before: str, site: str) -> int:
+        query, name = self._keys[fragment]
+        if not self.deployment.query(query).operator(name).state_kb:
+            return round(self._move_ms_per_record * self.records.waiting((query, name)) * NS_PER_MS)
+        return self._state_ns(fragment, before, site)
+
+    def _state_ns(self, fragment: str, before: str, site: str) -> int:
+        query, name = self._keys[fragment]
+        state_kb = self.deployment.query(query).operator(name).state_kb
+        path = self._paths.between(before, site) if state_kb else None
+        if path is None:
+            return 0
+        sending_ms = state_kb * 8192 / path.bandwidth_kbps if path.bandwidth_kbps else 0.0
+        return round((path.delay_ms + sending_ms) * NS_PER_MS)
+
+    def _halt(self, site: str, fragment: str, epoch: int, clean: bool) -> None:
+        if self._alive.get(fragment, ("", 0))[0] != site:
+            self.carrier.feed(site, Halted(fragment, epoch, clean=True))
+            return
+        del self._alive[fragment]
+        now_ns = max(self.carrier.now_ns, self.records.now_ns)
+        self._halted_ns[fragment] = now_ns
+        ends_ns = self.records.hold(self._keys[fragment], clean)
+        # The moment after its last service ended, for steering comes before the events of its moment.
+        after_ns = ends_ns + 1 - now_ns if ends_ns > now_ns else 0
+        self.carrier.feed(site, Halted(fragment, epoch, clean=clean or after_ns == 0), after_ns)
+
+    def _turn(self, number: int) -> Change | Moot:
+        operator, to, _ = self._asked[number]
+        here = self.homes.get(operator)
+        if here is None:
+            return Moot(number, f"there is no operator {operator}")
+        if here == to:
+            return Moot(number, "it is there already")
+        if all(site.name != to for site in self.deployment.sites) or self._paths.between(here, to) is None:
+            return Moot(number, f"no way leads from {here} to {to}")
+        return Change(number, (End(operator, here),), (Start(operator, to),))
+
+    def _decide(self, number: int) -> None:
+        operator, to, _ = self._asked[number]
+        if self.homes[operator] != to:
+            self._before[number] = self.homes[operator]
+            self._moving[operator] = (number, self.homes[operator])
+            self.records.rehome(self._keys[operator], to)
+            self.homes[operator] = to
+        self.carrier.feed(DESK, Decided(number))
+
+    def _changed(self, number: int, reason: str) -> None:
+        operator, to, at_s = self._asked[number]
+        query, name = self._keys[operator]
+        pause_ns = self._paused.get(number)
+        before = self._before.get(number, "")
+        pause_ms = None if pause_ns is None else pause_ns / NS_PER_MS
+        self.moves.append(Move(query, name, before, to, at_s, pause_ms, reason or self._why.get(number, SCENARIO)))

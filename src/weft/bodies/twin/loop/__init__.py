@@ -1,0 +1,1 @@
+"""How do records move in virtual time? The compiled record plane."""

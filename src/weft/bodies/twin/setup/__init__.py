@@ -1,0 +1,1 @@
+"""How does a deployment become the loop's memory?"""

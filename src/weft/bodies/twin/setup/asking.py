@@ -1,0 +1,55 @@
+"""What can be asked of a run? What cannot is refused before anything is laid out, in words that say why."""
+
+from __future__ import annotations
+
+import math
+
+from weft.bodies.twin.records import Scaling
+from weft.bodies.twin.setup.layout import DISCIPLINES, Discipline
+from weft.model import Deployment, Placement
+
+NS_PER_S = 1_000_000_000
+SECONDS_MAX = 3_000_000.0
+
+
+class CannotRun(ValueError):
+    """What is asked cannot be simulated; the text says why."""
+
+
+def check_times(seconds: float, warmup_s: float) -> None:
+    """A run lasts a nanosecond at least, and longer than its warm-up."""
+    whole = math.isfinite(seconds) and 1 <= seconds * NS_PER_S <= SECONDS_MAX * NS_PER_S
+    if not whole or not 0 <= warmup_s < seconds:
+        raise CannotRun(f"seconds must lie above the warm-up and at most {SECONDS_MAX:g}, found {seconds:g}")
+
+
+def check_options(discipline: str | Discipline, latency: str) -> None:
+    """Names must be known."""
+    if isinstance(discipline, str) and discipline not in DISCIPLINES:
+        raise CannotRun(f"discipline is one of {', '.join(DISCIPLINES)}, found {discipline}")
+    if latency not in ("emitted", "contributing"):
+        raise CannotRun(f"latency is emitted or contributing, found {latency}")
+
+
+def check_placement(deployment: Deployment, placement: Placement) -> None:
+    """Every operator must be somewhere."""
+    sites = {site.name for site in deployment.sites}
+    for query in deployment.queries:
+        for operator in query.operators:
+            where = placement.sites.get((query.name, operator.name))
+            if not where or where[0] not in sites:
+                raise CannotRun(f"the placement puts {query.name}.{operator.name} nowhere, or on no site there is")
+
+
+def check_instances(deployment: Deployment, instances: tuple[Scaling, ...]) -> None:
+    """An operator with instances must exist, and what reads it must not hold it back: which one would be held?"""
+    sites = {site.name for site in deployment.sites}
+    for _, verb, target, site in instances:
+        query = next((query for query in deployment.queries if target.startswith(f"{query.name}.")), None)
+        name = target.partition(".")[2]
+        if query is None or name not in {operator.name for operator in query.operators}:
+            raise CannotRun(f"instances: there is no operator {target}")
+        if site not in sites or verb not in ("start", "stop"):
+            raise CannotRun(f"instances: {verb} at {site}: start or stop at a site of the deployment")
+        if any(one.queue is not None and one.queue.when_full == "block" for one in query.consumers(name)):
+            raise CannotRun(f"instances of {target}: the queue of what reads it blocks")

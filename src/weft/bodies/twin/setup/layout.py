@@ -1,0 +1,338 @@
+"""A deployment and a placement as flat memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from weft.bodies.twin.loop import columns as c
+from weft.bodies.twin.loop.chance import key_of, passing
+from weft.bodies.twin.setup.derived import Reads, ordered, reads_of, record_bytes, work_left_ns
+from weft.bodies.twin.setup.flows import NS_PER_S, TooFine, is_random, steps_of
+from weft.bodies.twin.setup.memory_builder import Arena
+from weft.bodies.twin.setup.routes import Ways
+from weft.model import Deployment, Operator, Placement, Query
+from weft.plan.dataflow.graph import sink_site, source_names, stream_of
+from weft.plan.dataflow.intervals import interval_ms
+from weft.plan.dataflow.ordering import is_ordering
+from weft.plan.dataflow.rates import SELECTIVITY_DEFAULT, Rates, cost_ms, output_rate
+
+NS_PER_MS = 1_000_000
+UNBOUNDED = 1 << 60
+NO_PROMISE_NS = 1 << 60
+RING_SECONDS = 1024
+RING_RECORDS_MAX = 1 << 16
+WINDOWS_MAX = 1_000_000
+RECORDS_FIRST = 1 << 12
+SPARE = 128
+
+Discipline = Callable[[int, int], int]
+"""From a promise and the time left to the sink, both in ns, to how long after its birth a record's turn is due."""
+
+DISCIPLINES: dict[str, Discipline | None] = {
+    "fcfs": None,
+    "deadline": lambda promised_ns, left_ns: promised_ns,
+    "slack": lambda promised_ns, left_ns: promised_ns - left_ns,
+}
+SERVICE_NS_MAX = 1e12  # ahead, so that what a million records take together can be counted
+SLOTS_COARSE = 1 << 12
+COSTS = {"constant": c.CONSTANT, "uniform": c.UNIFORM, "exponential": c.EXPONENTIAL, "normal": c.NORMAL,
+         "empirical": c.EMPIRICAL}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a run is carried out, besides what the deployment says."""
+
+    discipline: str | Discipline = "fcfs"
+    contributing: bool = False
+    records_max: int = 1_000_000
+    log_room: int = 1 << 16
+    steady: bool = False  # nothing will interrupt a service
+    drop_late: bool = False
+
+    @property
+    def due(self) -> Discipline | None:
+        """What ranks waiting records; None where the first to come is the first served."""
+        return DISCIPLINES[self.discipline] if isinstance(self.discipline, str) else self.discipline
+
+
+@dataclass(slots=True)
+class Layout:
+    """The memory of a run, and the handles behind the names."""
+
+    m: c.Ints
+    x: c.Floats
+    sites: dict[str, int]
+    sources: dict[str, int]
+    operators: dict[tuple[str, str], int]
+    query_of_sink: list[int]
+    links: dict[tuple[str, str], int]
+    gates: dict[tuple[str, str], int]
+    followers: dict[tuple[str, str], list[int]]  # sinks without a site of their own, by their operator
+    instances: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # of operators that have had several
+
+
+def lay_out(
+    deployment: Deployment, placement: Placement, until_ns: int, seed: int, options: Options, rates: Rates
+) -> Layout:
+    """Everything the event loop needs."""
+    a = Arena(c.SCALARS)
+    sites = {site.name: a.rows(c.SITE_SIZE) for site in deployment.sites}
+    sources = {source.name: a.rows(c.SOURCE_SIZE) for source in deployment.sources}
+    order = ordered(deployment)
+    reads = reads_of(deployment)
+    operators = {(query.name, operator.name): a.rows(c.OPERATOR_SIZE) for query, operator in order}
+    homes = {key: placement.home(*key) for key in operators}
+    makers = {**sources, **{f"{query}.{name}": o for (query, name), o in operators.items()}}
+    sizes = record_bytes(deployment, order, reads)
+    for rank, (stream, maker) in enumerate(makers.items()):
+        a.set(maker, c.RANK, rank)
+        a.set(maker, c.FLOATS, a.floats(sizes[stream], *[0.0] * (c.FLOATS_SIZE - 1)))
+    _sites(a, deployment, sites)
+    _sources(a, deployment, sources, sites, until_ns, seed)
+    ways = Ways(deployment, list(sites))
+    due = options.due or DISCIPLINES["deadline"]
+    assert due is not None
+    left_ns = work_left_ns(deployment, homes, ways) if options.due is not None else {}
+    queries = {query.name: _query(a, deployment, query, sources) for query in deployment.queries}
+    most = _rates_most(a, deployment, order, sources, reads)
+    for query, operator in order:
+        o = operators[query.name, operator.name]
+        for column, stream in zip((c.RATE_MAX_0, c.RATE_MAX_1), reads[query.name, operator.name], strict=False):
+            a.x[a.get(o + c.FLOATS) + column] = most[stream]
+        a.set(o, c.HOME, sites[homes[query.name, operator.name]])
+        _operator(a, o, query, operator, seed)
+        if query.promise.latency_ms is not None:
+            promised_ns = round(query.promise.latency_ms * NS_PER_MS)
+            a.set(o, c.DUE, due(promised_ns, left_ns.get((query.name, operator.name), 0)))
+        a.set(o, c.QUERY, queries[query.name])
+    query_of_sink, followers = _readers(a, deployment, reads, order, operators, makers, sites, homes)
+    links, gates = _ways(a, ways, sites)
+    blocking = any(operator.queue is not None and operator.queue.when_full == "block" for _, operator in order)
+    ranked = 2 if options.due is not None else int(blocking)
+    batched = [site for site in deployment.sites if site.batch is not None]
+    if options.steady and not ranked and not batched and not options.drop_late:
+        _look_ahead(a, deployment, order, operators, homes)
+    _loop(a, sources, options, ranked, 2.0 * sum(rates.per_s.values()) + 1.0, len(sources) + len(batched))
+    m, x = a.built()
+    return Layout(m, x, sites, sources, operators, query_of_sink, links, gates, followers)
+
+
+def _sites(a: Arena, deployment: Deployment, sites: dict[str, int]) -> None:
+    a.scalars({c.SITES_N: len(sites)})
+    for index, site in enumerate(deployment.sites):
+        s = sites[site.name]
+        for column in (c.SERVING, c.HEAD, c.TAIL, c.LAST, c.INTERVAL, c.LATER, c.OUT):
+            a.set(s, column, c.NOBODY)
+        a.set(s, c.INDEX, index)
+        a.set(s, c.SPEED, a.floats(site.capacity, 0.0))
+        if site.batch is not None:
+            a.set(s, c.INTERVAL, round(site.batch.interval_ms * NS_PER_MS))
+            a.set(s, c.FIXED, round(site.batch.fixed_ms * NS_PER_MS))
+            event = a.rows(c.RECORD_SIZE)
+            a.set(event, c.AT, s)
+            a.set(s, c.BATCH_EVENT, event)
+
+
+def _query(a: Arena, deployment: Deployment, query: Query, sources: dict[str, int]) -> int:
+    read = [sources[name] for name in source_names(deployment, query)]
+    row = a.rows(c.QUERY_SOURCES + len(read))
+    a.set(row, c.QUERY_SOURCES_N, len(read))
+    a.set(row, c.QUERY_LOSS, a.floats(query.promise.loss or 0.0))
+    for i, k in enumerate(read):
+        a.set(row, c.QUERY_SOURCES + i, k)
+    return row
+
+
+def _sources(
+    a: Arena, deployment: Deployment, sources: dict[str, int], sites: dict[str, int], until_ns: int, seed: int
+) -> None:
+    for source in deployment.sources:
+        k = sources[source.name]
+        steps = steps_of(source, deployment.scenario, until_ns, seed)
+        first = a.array(end_ns for end_ns, _ in steps)
+        a.set(k, c.HOME, sites[source.site])
+        a.set(k, c.STEP, first)
+        a.set(k, c.STEP_LAST, first + len(steps) - 1)
+        a.set(k, c.STEP_RATE, a.floats(*(rate for _, rate in steps)))
+        a.set(k, c.BACKLOG, c.NOBODY)
+        a.set(k, c.RANDOM, int(source.arrivals is not None and is_random(source.arrivals)))
+        a.set(k, c.KEY_GAP, key_of(seed, "gap", source.name))
+        event = a.rows(c.RECORD_SIZE)
+        a.set(event, c.AT, k)
+        a.set(event, c.MASK, c.BIRTHS)
+        a.set(k, c.EVENT, event)
+
+
+def _operator(a: Arena, o: int, query: Query, operator: Operator, seed: int) -> None:
+    for column in (c.PARKED, c.OUTSIDE):
+        a.set(o, column, c.NOBODY)
+    a.set(o, c.FIRST_OF, o)
+    queue = operator.queue
+    a.set(o, c.LIMIT, UNBOUNDED if queue is None else queue.length)
+    a.set(o, c.BLOCKS, int(queue is not None and queue.when_full == "block"))
+    a.set(o, c.KEY_COST, key_of(seed, "cost", query.name, operator.name))
+    a.set(o, c.KEY_SELECTIVITY, key_of(seed, "selectivity", query.name, operator.name))
+    a.set(o, c.DUE, NO_PROMISE_NS)
+    f = a.get(o + c.FLOATS)
+    kind = "constant" if operator.cost_ms is None else operator.cost_ms.kind
+    values = (cost_ms(operator),) if operator.cost_ms is None else operator.cost_ms.values
+    a.set(o, c.COST, COSTS[kind])
+    cost = [value * NS_PER_MS for value in values]
+    match kind:
+        case "uniform":
+            cost = [cost[0], cost[1] - cost[0]]
+        case "empirical":
+            cost = [a.floats(*cost), len(cost)]
+    for column, value in zip((c.COST_A, c.COST_B), cost, strict=False):
+        a.x[f + column] = value
+    a.x[f + c.SELECTIVITY] = SELECTIVITY_DEFAULT if operator.selectivity is None else operator.selectivity
+    selectivity = a.x[f + c.SELECTIVITY]
+    a.set(o, c.MANY, int(operator.window is not None or selectivity > 1.0))
+    a.set(o, c.SERVICE, c.NOBODY)
+    a.set(o, c.PASS, 0 if selectivity >= 1.0 else passing(selectivity) if selectivity > 0.0 else c.PASS_NEVER)
+    if operator.window is not None:
+        _window(a, o, operator)
+    if is_ordering(operator):
+        _order(a, o, operator)
+
+
+def _order(a: Arena, o: int, operator: Operator) -> None:
+    order = operator.order
+    assert order is not None
+    w = a.rows(c.ORDER_HEAD + 2 * c.ORDER_WINDOW)
+    a.set(w, c.ORDER_FLOATS, a.floats(-1.0 if order.late_max is None else order.late_max, order.lambda_, 0.0))
+    a.set(o, c.WINDOW, w)
+    a.set(o, c.KIND, c.ORDER)
+    a.set(o, c.MANY, 1)
+
+
+def _look_ahead(
+    a: Arena,
+    deployment: Deployment,
+    order: list[tuple[Query, Operator]],
+    operators: dict[tuple[str, str], int],
+    homes: dict[tuple[str, str], str],
+) -> None:
+    """Lets visits be one event, where no site stands still and no service takes no time or for ever."""
+    speed = {site.name: site.capacity for site in deployment.sites}
+    for query, operator in order:
+        o = operators[query.name, operator.name]
+        here = speed[homes[query.name, operator.name]]
+        if here <= 0.0 or not 0.0 < cost_ms(operator) * NS_PER_MS <= SERVICE_NS_MAX * here:
+            return
+        if a.get(o + c.COST) == c.CONSTANT:
+            cost_ns = a.x[a.get(o + c.FLOATS) + c.COST_A]
+            a.set(o, c.SERVICE, max(1, int((cost_ns if here == 1.0 else cost_ns / here) + 0.5)))
+    a.scalars({c.AHEAD: 1})
+
+
+def _window(a: Arena, o: int, operator: Operator) -> None:
+    assert operator.window is not None
+    seconds = operator.window.records is None
+    length = (operator.window.seconds or 0.0) * NS_PER_S if seconds else float(operator.window.records or 1)
+    length = max(1.0, length)
+    a.x[a.get(o + c.FLOATS) + c.LENGTH] = length
+    if len(operator.from_) == 2:
+        a.set(o, c.KIND, c.JOIN_SECONDS if seconds else c.JOIN_RECORDS)
+        size = 1 + (RING_SECONDS if seconds else min(RING_RECORDS_MAX, max(c.JOIN_RATE_RECORDS, int(length))))
+        a.set(o, c.RING_SIZE, size)
+        a.set(o, c.RING_0, a.rows(1 + 2 * size))
+        a.set(o, c.RING_1, a.rows(1 + 2 * size))
+        return
+    a.set(o, c.KIND, c.WINDOW_SECONDS if seconds else c.WINDOW_RECORDS)
+    late_ns = max((interval_ms(mark.delay) for mark in operator.watermarks), default=0) * NS_PER_MS if seconds else 0
+    size = 2 + int(late_ns // length)
+    if size > WINDOWS_MAX:
+        raise TooFine(f"operator {operator.name} keeps {size} windows open: its watermark is too long for its window")
+    w = a.rows(c.WINDOW_HEAD + 2 * size)
+    a.set(w, c.LATENESS, late_ns)
+    a.set(w, c.WINDOWS_N, size)
+    a.set(o, c.WINDOW, w)
+
+
+def _readers(
+    a: Arena,
+    deployment: Deployment,
+    reads: Reads,
+    order: list[tuple[Query, Operator]],
+    operators: dict[tuple[str, str], int],
+    makers: dict[str, int],
+    sites: dict[str, int],
+    homes: dict[tuple[str, str], str],
+) -> tuple[list[int], dict[tuple[str, str], list[int]]]:
+    """Writes who reads each stream; gives the query of each sink, and the sinks that follow operators."""
+    readers: dict[str, list[int]] = {stream: [] for stream in makers}
+    for query, operator in order:
+        for side, stream in enumerate(reads[query.name, operator.name]):
+            readers[stream] += [operators[query.name, operator.name], min(side, 1)]
+    query_of_sink: list[int] = []
+    followers: dict[tuple[str, str], list[int]] = {}
+    for number, query in enumerate(deployment.queries):
+        local = {operator.name: homes[query.name, operator.name] for operator in query.operators}
+        for sink in query.sinks:
+            row = a.rows(c.SINK_SIZE)
+            a.set(row, c.HOME, sites[sink_site(deployment, query, sink, local)])
+            a.set(row, c.SINK_NUMBER, len(query_of_sink))
+            query_of_sink.append(number)
+            if sink.site is None and sink.from_ in local:
+                followers.setdefault((query.name, sink.from_), []).append(row)
+            readers[stream_of(query, sink.from_)] += [row, -1]
+    for stream, maker in makers.items():
+        a.set(maker, c.READERS, a.array(readers[stream] or [0, -1]))
+        a.set(maker, c.READERS_N, len(readers[stream]) // 2)
+    a.scalars({c.SPARE: SPARE + max((len(one) for one in readers.values()), default=0)})
+    return query_of_sink, followers
+
+
+def _ways(a: Arena, ways: Ways, sites: dict[str, int]) -> tuple[dict[tuple[str, str], int], dict[tuple[str, str], int]]:
+    rows = [a.rows(c.LINK_SIZE) for _ in ways.names]
+    for row, delay_ns, per_byte in zip(rows, ways.link_delay_ns, ways.ns_per_byte, strict=True):
+        a.set(row, c.DELAY, delay_ns)
+        a.set(row, c.LINK_FLOATS, a.floats(per_byte))
+    table = np.empty((len(sites) ** 2, 2), np.int64)
+    table[:, 0] = ways.delay_ns.ravel()
+    table[:, 1] = c.NOBODY
+    for place, links in ways.links.items():
+        table[place, 1] = a.array([*(rows[link] for link in links), c.NOBODY])
+    a.scalars({c.WAYS: a.array(table.ravel())})
+    gates = {pair: rows[row] for pair, row in ways.gates.items()}
+    return {pair: row for pair, row in zip(ways.names, rows, strict=True) if row not in gates.values()}, gates
+
+
+def _loop(a: Arena, sources: dict[str, int], options: Options, ranked: int, events_per_s: float, fixed: int) -> None:
+    """The wheels, slots about one event wide; the log; and last, since it grows, the pool of records."""
+    width = max(0, int(NS_PER_S / min(events_per_s, 1e9)).bit_length() - 1)
+    slots = 1 << 16 if events_per_s > 20_000 else 1 << 13
+    records_n = max(RECORDS_FIRST, 2 * a.get(c.SPARE))
+    a.scalars({
+        c.WHEEL: a.rows(slots, c.NOBODY), c.WHEEL_MASK: slots - 1, c.WIDTH: width, c.CURSOR: -1, c.RANKED: ranked,
+        c.COARSE: a.rows(SLOTS_COARSE, c.NOBODY), c.COARSE_MASK: SLOTS_COARSE - 1,
+        c.COARSE_SHIFT: slots.bit_length() - 1,
+        c.LOG: a.rows(3 * (options.log_room + a.get(c.SPARE) + c.READERS_MAX)), c.LOG_ROOM: options.log_room,
+        c.TODO: a.rows(c.TODO_SIZE), c.CONTRIBUTING: int(options.contributing), c.RECORDS_MAX: options.records_max,
+        c.SOURCES: min(sources.values(), default=0), c.SOURCES_N: len(sources),
+        c.HEAP: a.rows(records_n + fixed), c.DROPS_LATE: int(options.drop_late),
+    })  # fmt: skip
+    first = a.rows(records_n * c.RECORD_SIZE)
+    a.scalars({c.RECORDS: first, c.RECORDS_N: records_n + fixed, c.FREE: first, c.FREE_N: records_n})
+    a.chain(first, records_n, c.RECORD_SIZE, c.NEXT)
+
+
+def _rates_most(
+    a: Arena, deployment: Deployment, order: list[tuple[Query, Operator]], sources: dict[str, int], reads: Reads
+) -> dict[str, float]:
+    """Twice the greatest rate of every stream, were all sources at theirs: no join measures more."""
+    most: dict[str, float] = {}
+    for source in deployment.sources:
+        k = sources[source.name]
+        first = a.get(k + c.STEP_RATE)
+        steps = a.get(k + c.STEP_LAST) - a.get(k + c.STEP) + 1
+        most[source.name] = 2 * NS_PER_S * max(a.x[first : first + steps])
+    for query, operator in order:
+        inputs = [most[stream] for stream in reads[query.name, operator.name]]
+        most[f"{query.name}.{operator.name}"] = output_rate(operator, inputs)
+    return most

@@ -1,0 +1,66 @@
+"""How much work is asked? Ideal rates cascaded from the sources (P1), and the load they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.model import Deployment, Operator, Trace
+from weft.plan.dataflow.graph import topological
+
+COST_MS_DEFAULT = 0.1
+SELECTIVITY_DEFAULT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Records per second of every stream, load (ms of work per second) of every operator, and what was assumed."""
+
+    per_s: dict[str, float]
+    load_ms: dict[tuple[str, str], float]
+    warnings: tuple[str, ...]
+
+
+def ideal_rates(deployment: Deployment) -> Rates:
+    """Potential §2.2.1: source rates through selectivities; a join's selectivity is over the product of its inputs."""
+    per_s: dict[str, float] = {}
+    load_ms: dict[tuple[str, str], float] = {}
+    warnings: list[str] = []
+    for source in deployment.sources:
+        if source.arrivals is None:
+            per_s[source.name] = 0.0
+            warnings.append(f"source {source.name}: no arrivals declared, its load is taken as 0")
+        elif isinstance(source.arrivals, Trace):
+            per_s[source.name] = sum(source.arrivals.rates_per_s) / len(source.arrivals.rates_per_s)
+        else:
+            per_s[source.name] = source.arrivals.rate_per_s
+    for query in deployment.queries:
+        own = {operator.name: operator for operator in query.operators}
+        for name in topological(query):
+            operator = own[name]
+            inputs = [per_s[f"{query.name}.{stream}" if stream in own else stream] for stream in operator.from_]
+            assumed = [
+                f"{key} {value}"
+                for key, value, given in (
+                    ("cost_ms", COST_MS_DEFAULT, operator.cost_ms),
+                    ("selectivity", SELECTIVITY_DEFAULT, operator.selectivity),
+                )
+                if given is None
+            ]
+            if assumed:
+                warnings.append(f"operator {query.name}.{name}: {' and '.join(assumed)} assumed, none declared")
+            load_ms[query.name, name] = cost_ms(operator) * sum(inputs)
+            per_s[f"{query.name}.{name}"] = output_rate(operator, inputs)
+    return Rates(per_s, load_ms, tuple(warnings))
+
+
+def cost_ms(operator: Operator) -> float:
+    """The mean work per record, assumed where it is not declared."""
+    return COST_MS_DEFAULT if operator.cost_ms is None else operator.cost_ms.mean_ms
+
+
+def output_rate(operator: Operator, inputs: list[float]) -> float:
+    """Records per second out of an operator for the given rates in."""
+    selectivity = SELECTIVITY_DEFAULT if operator.selectivity is None else operator.selectivity
+    if operator.window is not None and len(inputs) == 2:
+        return selectivity * inputs[0] * inputs[1]
+    return selectivity * sum(inputs)

@@ -1,0 +1,1 @@
+"""How good is a placement? Potentials, projected promises, availability and further terms of a score."""

@@ -1,0 +1,187 @@
+"""What would a placement do to its queries? Projected latency and availability against what was promised.
+
+Synergy §2.3.4: a record's time on a site is that of an M/M/1 queue, service / (1 - utilisation), with the load of
+every operator there. Of a query two things are told: its slowest way from a source to a sink, which a promise is held
+against, and the mean over its results, which planners minimise. Both are means over time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weft.model import Deployment, Placement, Query, Sink
+from weft.plan.dataflow.graph import sink_site, source_names, topological
+from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates
+from weft.plan.dataflow.shares import shares
+from weft.plan.judging.potential import crossings
+from weft.plan.network.paths import Paths
+
+# A stream of so many kbps weighs as much as one hop more, so that of placements nearly as good the one that sends less
+# is taken.
+HOP_KBPS = 25_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What a query may expect: its slowest way, and the mean over its results; None is without bound."""
+
+    latency_ms: float | None
+    availability: float
+    admitted: bool
+    reason: str
+    mean_ms: float | None = None
+
+
+def project(
+    deployment: Deployment, placement: Placement, rates: Rates | None = None, *, hop_ms: float = 0.0
+) -> dict[str, Projection]:
+    """The projection of every query of a whole placement; each stream between sites takes `hop_ms` more."""
+    used = rates or ideal_rates(deployment)
+    busy = utilisation(deployment, placement, used)
+    paths = Paths(deployment)
+    return {
+        query.name: _of_query(deployment, query, placement, used, busy, paths, hop_ms) for query in deployment.queries
+    }
+
+
+def utilisation(deployment: Deployment, placement: Placement, rates: Rates) -> dict[str, float]:
+    """Load over capacity of every site, from all operators placed on it; sites of capacity 0 only send."""
+    load_ms = {site.name: 0.0 for site in deployment.sites}
+    for (query, operator), load in rates.load_ms.items():
+        load_ms[placement.home(query, operator)] += load
+    return {site.name: _share(load_ms[site.name], 1000.0 * site.capacity) for site in deployment.sites}
+
+
+def _share(load_ms: float, room_ms: float) -> float:
+    if not load_ms:
+        return 0.0
+    return load_ms / room_ms if room_ms else math.inf
+
+
+def latency_total_ms(deployment: Deployment, projected: Mapping[str, Projection]) -> float | None:
+    """Mean latencies of all queries by their weights; None where one has no bound."""
+    total = 0.0
+    for query in deployment.queries:
+        mean_ms = projected[query.name].mean_ms
+        if mean_ms is None:
+            return None
+        total += query.weight * mean_ms
+    return total
+
+
+def latency_objective(deployment: Deployment, placement: Placement, rates: Rates | None = None) -> float | None:
+    """What planners with the latency objective minimise: mean latencies, hops, a little for what those carry."""
+    hop_ms, used = deployment.control.place.hop_ms or 0.0, rates or ideal_rates(deployment)
+    total = latency_total_ms(deployment, project(deployment, placement, used, hop_ms=hop_ms))
+    if total is None or hop_ms == 0.0:
+        return total
+    sent = sum(kbps for start, end, kbps in crossings(deployment, placement, used) if start != end)
+    return total + hop_ms / HOP_KBPS * sent
+
+
+def _of_query(
+    deployment: Deployment, query: Query, placement: Placement, rates: Rates, busy: Mapping[str, float], paths: Paths,
+    hop_ms: float,
+) -> Projection:  # fmt: skip
+    homes = {operator.name: placement.home(query.name, operator.name) for operator in query.operators}
+    steps = _Steps(deployment, query, homes, busy, paths, hop_ms)
+    slowest, way = steps.slowest()
+    latency_ms = slowest if math.isfinite(slowest) else None
+    mean_ms = steps.mean_ms(rates) if latency_ms is not None else None
+    sites = _sites(deployment, query, homes)
+    availability = math.prod(1.0 - deployment.site(name).failure_probability for name in sites)
+    overloaded = [name for name in way if busy[name] >= 1]
+    broken = _broken(query, latency_ms, availability, overloaded, _lost(query, homes, busy))
+    if broken:
+        return Projection(latency_ms, availability, False, "; ".join(broken), mean_ms)
+    if latency_ms is None:
+        return Projection(None, availability, True, f"{_overloaded(overloaded)}, but no latency was promised")
+    return Projection(latency_ms, availability, True, _kept(query), mean_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """What every step through a query takes: its operators at their sites, its streams between them."""
+
+    deployment: Deployment
+    query: Query
+    homes: dict[str, str]
+    busy: Mapping[str, float]
+    paths: Paths
+    hop_ms: float
+
+    def slowest(self) -> tuple[float, tuple[str, ...]]:
+        """The latency of the slowest way to a sink, infinite over a full site, and the sites of its operators."""
+        done: dict[str, tuple[float, tuple[str, ...]]] = {source.name: (0.0, ()) for source in self.deployment.sources}
+        for name in topological(self.query):
+            home = self.homes[name]
+            arrivals = ((done[other], self._stream_ms(other, home)) for other in self.query.operator(name).from_)
+            latency_ms, way = max((before + more, way) for (before, way), more in arrivals)
+            done[name] = (latency_ms + self._visit_ms(name), (*way, home))
+        ends = ((done[sink.from_], self._sink_ms(sink)) for sink in self.query.sinks)
+        return max((before + more, way) for (before, way), more in ends)
+
+    def mean_ms(self, rates: Rates) -> float:
+        """The mean latency of results, each operator, stream and sink by the share of results that pass there."""
+        part = shares(self.query, rates)
+        visits = sum(share * self._visit_ms(name) for name, share in part.operators.items() if share > 0)
+        streams = sum(share * self._stream_ms(name, self.homes[to]) for (name, to), share in part.streams.items())
+        ends = sum(share * self._sink_ms(sink) for sink, share in zip(self.query.sinks, part.sinks, strict=True))
+        return visits + streams + ends
+
+    def _visit_ms(self, name: str) -> float:
+        site = self.deployment.site(self.homes[name])
+        if self.busy[site.name] >= 1 or not site.capacity:
+            return math.inf
+        return cost_ms(self.query.operator(name)) / site.capacity / (1.0 - self.busy[site.name])
+
+    def _stream_ms(self, name: str, end: str) -> float:
+        start = self.homes.get(name) or self.deployment.source(name).site
+        path = self.paths.between(start, end)
+        assert path is not None, f"a placement without a way from {start} to {end}"
+        return path.delay_ms + self.hop_ms * (start != end)
+
+    def _sink_ms(self, sink: Sink) -> float:
+        return self._stream_ms(sink.from_, sink_site(self.deployment, self.query, sink, self.homes))
+
+
+def _sites(deployment: Deployment, query: Query, homes: dict[str, str]) -> list[str]:
+    """The sites without which a query does not run: those of its sources, operators and sinks."""
+    used = {deployment.source(name).site for name in source_names(deployment, query)} | set(homes.values())
+    used |= {sink_site(deployment, query, sink, homes) for sink in query.sinks}
+    return sorted(used)
+
+
+def _lost(query: Query, homes: dict[str, str], busy: Mapping[str, float]) -> float:
+    """The share of records that queues which may drop lose on full sites."""
+    dropping = [op for op in query.operators if op.queue is not None and op.queue.when_full == "drop"]
+    return max((1.0 - 1.0 / busy[homes[op.name]] for op in dropping if busy[homes[op.name]] > 1), default=0.0)
+
+
+def _broken(
+    query: Query, latency_ms: float | None, availability: float, overloaded: list[str], lost: float
+) -> list[str]:
+    promise, reasons = query.promise, []
+    if promise.latency_ms is not None and latency_ms is None:
+        reasons.append(_overloaded(overloaded))
+    elif promise.latency_ms is not None and latency_ms is not None and latency_ms > promise.latency_ms:
+        reasons.append(f"latency {latency_ms:.1f} ms is above the promised {promise.latency_ms:g} ms")
+    if promise.availability is not None and availability < promise.availability:
+        reasons.append(f"availability {availability:.4g} is below the promised {promise.availability:g}")
+    if promise.loss is not None and lost > promise.loss:
+        reasons.append(f"full queues lose {lost:.1%} of records, promised were at most {promise.loss:.1%}")
+    return reasons
+
+
+def _overloaded(sites: list[str]) -> str:
+    names = list(dict.fromkeys(sites))
+    return f"site {names[0]} is overloaded" if len(names) == 1 else f"sites {', '.join(names)} are overloaded"
+
+
+def _kept(query: Query) -> str:
+    promise = query.promise
+    given = {"latency": promise.latency_ms, "availability": promise.availability, "loss": promise.loss}
+    promised = [name for name, value in given.items() if value is not None]
+    return f"keeps its promised {' and '.join(promised)}" if promised else "nothing was promised"

@@ -1,0 +1,1 @@
+"""What do measurements say about operators?"""

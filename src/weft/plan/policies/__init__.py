@@ -1,0 +1,1 @@
+"""Which policies may a file name? One file each, all of one shape."""

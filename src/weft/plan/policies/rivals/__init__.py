@@ -1,0 +1,1 @@
+"""Policies of the literature, kept for comparison."""

@@ -1,0 +1,364 @@
+"""A deployment as flat arrays: what a search reads, once for all its steps.
+
+Nodes are the operators, then what stands still: the sources of each query at their sites, and sinks that name one.
+A stream runs from a node to each of its readers; the tree rule and missing links forbid pairs of sites for its ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.model import Deployment, Placement, Query
+from weft.plan.dataflow.graph import topological
+from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates
+from weft.plan.dataflow.shares import shares
+from weft.plan.judging.potential import Series, load_series, record_bytes
+from weft.plan.judging.projection import HOP_KBPS
+from weft.plan.judging.terms import pulls
+from weft.plan.network.path_tables import Bools, Floats, Ints, ways
+
+Where = tuple[str, str]
+# What one whole site or link asked beyond its limit costs, in ms of latency: more than any latency worth having.
+EXCESS_MS = 1e7
+# Excess costs more where it is greater, so that what cannot be avoided is spread.
+STEEPER = 10.0
+# What a promise costs that is broken by far: less than overload, more than any latency worth having.
+BROKEN_MS = 1e6
+# Beyond this utilisation a queue's time goes on in a straight line, so that a search can climb out of overload.
+STEADY = 0.999
+ROUNDING = 1e-12
+# A site of capacity 0 only sends: no operator is put there.
+NOTHING = 1e-9
+
+
+class Flat(NamedTuple):
+    """The arrays; sizes: m operators, M nodes, n sites, k periods, Q queries."""
+
+    # What is minimised: the potential, the latency, pairs of operators, moves.
+    potential: bool
+    latency: bool
+    # Sites (n).
+    room_ms: Floats
+    speed: Floats
+    quota: Floats
+    delay_ms: Floats
+    allowed: Bools
+    free: bool
+    # Links: ways, and the ways of every path; `limited` where one could ever be full.
+    limited: bool
+    step_at: Ints
+    step_way: Ints
+    way_delay_ms: Floats
+    way_kbps: Floats
+    excess_ms: float
+    broken_ms: float
+    # Operators (m): mean load over the series, and what latency sees.
+    home: Ints
+    choices: Bools
+    load_ms: Floats
+    wave: Floats
+    variance: Floats
+    still: Floats
+    varies: bool
+    asked_ms: Floats
+    cost_ms: Floats
+    weight: Floats
+    w_load: float
+    w_correlation: float
+    w_network: float
+    penalty: float
+    # Nodes (M): streams out and in, what they carry, and how many nodes the network term sees. A weight is that of a
+    # query times the share of its results that pass.
+    out_at: Ints
+    out_to: Ints
+    in_at: Ints
+    in_from: Ints
+    out_weight: Floats
+    in_weight: Floats
+    kbps: Floats
+    carried: int
+    # Queries that might break a promise of latency (Q): their nodes in order, and those where results end.
+    query_of: Ints
+    query_at: Ints
+    query_node: Ints
+    end_at: Ints
+    end_node: Ints
+    promise_ms: Floats
+    # Terms of pairs, t * pair_a[x, y] + pair_b[x, y] for every stream, and the price of leaving a site.
+    pair_t: Floats
+    pair_a: Floats
+    pair_b: Floats
+    # What an operator costs at a site by itself (m x n, or nothing).
+    own: Floats
+    running: Ints
+    price: float
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The arrays and the names behind them."""
+
+    deployment: Deployment
+    flat: Flat
+    operators: tuple[Where, ...]
+    sites: tuple[str, ...]
+    rank: dict[str, int]
+
+    def homes(self, placement: Placement) -> Ints:
+        """A placement as numbers of sites; -1 for what is not placed or stands on a site that is gone."""
+        at = [placement.sites.get(where, ("",))[0] for where in self.operators]
+        return np.array([self.rank.get(name, -1) for name in at], np.int64)
+
+    def placement(self, homes: Ints, reason: str | Sequence[str]) -> Placement:
+        """Numbers of sites as a placement; pinned operators say that they are."""
+        pinned = {
+            (query.name, operator.name)
+            for query in self.deployment.queries
+            for operator in query.operators
+            if operator.site is not None
+        }
+        sites = {where: (self.sites[homes[at]],) for at, where in enumerate(self.operators)}
+        said = [reason] * len(self.operators) if isinstance(reason, str) else reason
+        return Placement(
+            sites, {where: "pinned" if where in pinned else said[at] for at, where in enumerate(self.operators)}
+        )
+
+
+def problem(
+    deployment: Deployment,
+    objective: str | None = None,
+    *,
+    rates: Rates | None = None,
+    series: Series | None = None,
+    running: Placement | None = None,
+    price: float = 0.0,
+) -> Problem:
+    """The arrays of a deployment; rates and series may come from measurements instead of what it declares."""
+    return _Builder(deployment, objective, rates, series).build(running, price)
+
+
+class _Builder:
+    def __init__(
+        self, deployment: Deployment, objective: str | None, rates: Rates | None, series: Series | None
+    ) -> None:
+        self.deployment = deployment
+        self.objective = objective or deployment.control.place.objective
+        self.rates = rates or ideal_rates(deployment)
+        self.series = series or load_series(deployment)
+        self.ways = ways(deployment)
+        self.sites = tuple(site.name for site in deployment.sites)
+        self.rank = {name: at for at, name in enumerate(self.sites)}
+        self.operators = tuple((query.name, op.name) for query in deployment.queries for op in query.operators)
+        self.number = {where: at for at, where in enumerate(self.operators)}
+        self.fixed: list[int] = []
+        self.edges: list[tuple[int, int, float]] = []
+        self.kbps: list[float] = [0.0] * len(self.operators)
+        self.weight: list[float] = [0.0] * len(self.operators)
+        self.bound: list[tuple[list[int], list[int], float]] = []
+        self.delay_ms = self._delays()
+        self.query_of = np.full(len(self.operators), -1, np.int64)
+
+    def build(self, running: Placement | None, price: float) -> Problem:
+        for query in self.deployment.queries:
+            self._query(query)
+        sites, place = self.deployment.sites, self.deployment.control.place
+        m = len(self.operators)
+        weights = max(1.0, sum(query.weight for query in self.deployment.queries))
+        fixed = np.array(self.fixed, np.int64)
+        wave, variance, still, load = self._waves()
+        out_at, out_to, out_weight = _streams(m + len(fixed), self.edges)
+        back = [(end, start, weight) for start, end, weight in self.edges]
+        in_at, in_from, in_weight = _streams(m + len(fixed), back)
+        carried = m if self.objective == "potential" else m + len(fixed)
+        kbps = np.array(self.kbps, np.float64)
+        copies = np.diff(out_at) * kbps
+        # A copy goes to each reader at most; where all of them together fit every link, none can be full.
+        limited = bool(len(self.ways.way_kbps)) and float(copies.sum()) > float(self.ways.way_kbps.min())
+        step_at, step_way = self.ways.steps() if limited else (np.zeros(1, np.int64), np.zeros(0, np.int64))
+        query_at, query_node = _rows([nodes for nodes, _, _ in self.bound])
+        end_at, end_node = _rows([ends for _, ends, _ in self.bound])
+        flat = Flat(
+            potential=self.objective == "potential",
+            latency=self.objective == "latency",
+            room_ms=np.array([1000.0 * max(site.capacity, NOTHING) * site.quota for site in sites]),
+            speed=np.array([max(site.capacity, NOTHING) for site in sites]),
+            quota=np.array([site.quota for site in sites]),
+            delay_ms=self.delay_ms,
+            allowed=self.ways.allowed,
+            free=bool(self.ways.allowed.all()),
+            limited=limited,
+            step_at=step_at,
+            step_way=step_way,
+            way_delay_ms=self.ways.way_delay_ms,
+            way_kbps=self.ways.way_kbps,
+            excess_ms=EXCESS_MS * weights,
+            broken_ms=BROKEN_MS * weights,
+            home=np.concatenate([np.full(m, -1, np.int64), fixed]),
+            choices=self._choices(m, fixed, in_at, in_from, out_at, out_to),
+            load_ms=load,
+            wave=wave,
+            variance=variance,
+            still=still,
+            varies=bool((variance > still).any()),
+            asked_ms=np.array([self.rates.load_ms[where] for where in self.operators]),
+            cost_ms=self._costs(),
+            weight=np.array(self.weight),
+            w_load=place.weights.load,
+            w_correlation=place.weights.correlation,
+            w_network=place.weights.network,
+            penalty=place.overload_penalty,
+            out_at=out_at,
+            out_to=out_to,
+            in_at=in_at,
+            in_from=in_from,
+            out_weight=out_weight,
+            in_weight=in_weight,
+            kbps=kbps,
+            carried=carried,
+            query_of=self.query_of,
+            query_at=query_at,
+            query_node=query_node,
+            end_at=end_at,
+            end_node=end_node,
+            promise_ms=np.array([promise_ms for _, _, promise_ms in self.bound], np.float64),
+            **self._sending(kbps),
+            running=np.zeros(0, np.int64),
+            price=price,
+        )
+        found = Problem(self.deployment, flat, self.operators, self.sites, self.rank)
+        if running is None or price == 0.0:
+            return found
+        return Problem(self.deployment, flat._replace(running=found.homes(running)), *_names(found))
+
+    def _hop_ms(self) -> float:
+        return (self.deployment.control.place.hop_ms or 0.0) if self.objective == "latency" else 0.0
+
+    def _delays(self) -> Floats:
+        """Delays between sites; what latency counts includes handing over."""
+        delays = np.where(self.ways.allowed, self.ways.delay_ms, EXCESS_MS)
+        return delays + self._hop_ms() * ~np.eye(len(self.sites), dtype=bool)
+
+    def _sending(self, kbps: Floats) -> dict[str, Floats]:
+        """What streams between sites cost for what they carry where handing over costs anything, and further terms."""
+        hop_ms, n = self._hop_ms(), len(self.sites)
+        more = pulls(self.deployment, self.deployment.control.place.terms)
+        none = np.zeros((0, 0))
+        if hop_ms == 0.0 and more is None:
+            return {"pair_t": np.zeros(0), "pair_a": none, "pair_b": none, "own": none}
+        apart = hop_ms / HOP_KBPS * ~np.eye(n, dtype=bool)
+        if more is None:
+            return {"pair_t": kbps, "pair_a": apart, "pair_b": np.zeros((n, n)), "own": none}
+        return {"pair_t": kbps, "pair_a": apart + more.per_kbps, "pair_b": more.per_stream, "own": more.own}
+
+    def _query(self, query: Query) -> None:
+        """The nodes and streams of one query, each with the share of results that it has to do with."""
+        order, part = topological(query), shares(query, self.rates)
+        names = {operator.name for operator in query.operators}
+        bytes_ = record_bytes(self.deployment, query, self.rates)
+        node: dict[str, int] = {name: self.number[query.name, name] for name in order}
+        nodes: list[int] = []
+        for name in dict.fromkeys(name for op in query.operators for name in op.from_ if name not in names):
+            node[name] = self._stand(self.deployment.source(name).site, self._kbps(name, bytes_[name]))
+            nodes.append(node[name])
+        for name in order:
+            self.kbps[node[name]] = self._kbps(f"{query.name}.{name}", bytes_[name])
+            self.weight[node[name]] = query.weight * part.operators[name]
+            for other in dict.fromkeys(query.operator(name).from_):
+                self.edges.append((node[other], node[name], query.weight * part.streams[other, name]))
+            nodes.append(node[name])
+        ends: list[int] = []
+        for sink, share in zip(query.sinks, part.sinks, strict=True):
+            if sink.from_ not in node:
+                node[sink.from_] = self._stand(
+                    self.deployment.source(sink.from_).site, self._kbps(sink.from_, bytes_[sink.from_])
+                )
+                nodes.insert(0, node[sink.from_])
+            if sink.site is not None:
+                ends.append(self._stand(sink.site, 0.0))
+                self.edges.append((node[sink.from_], ends[-1], query.weight * share))
+                nodes.append(ends[-1])
+            else:
+                ends.append(node[sink.from_])
+        promise_ms = query.promise.latency_ms
+        if self.objective == "latency" and promise_ms is not None and promise_ms < self._latest_ms(query, order):
+            for name in order:
+                self.query_of[node[name]] = len(self.bound)
+            self.bound.append((nodes, ends, promise_ms))
+
+    def _latest_ms(self, query: Query, order: Sequence[str]) -> float:
+        """The slowest way through a query wherever its operators stand, short of overload."""
+        far_ms = float(self.delay_ms[self.ways.allowed].max(initial=0.0))
+        slowest = min((site.capacity for site in self.deployment.sites if site.capacity > 0), default=NOTHING)
+        done: dict[str, float] = {}
+        for name in order:
+            operator = query.operator(name)
+            before = max(done.get(other, 0.0) for other in operator.from_)
+            done[name] = before + far_ms + cost_ms(operator) / slowest * 2.0 / (1.0 - STEADY)
+        return max(done.get(sink.from_, 0.0) for sink in query.sinks) + far_ms
+
+    def _stand(self, site: str, kbps: float) -> int:
+        self.fixed.append(self.rank[site])
+        self.kbps.append(kbps)
+        return len(self.operators) + len(self.fixed) - 1
+
+    def _kbps(self, stream: str, record_bytes: float) -> float:
+        return self.rates.per_s[stream] * record_bytes * 8 / 1000
+
+    def _costs(self) -> Floats:
+        return np.array([cost_ms(op) for query in self.deployment.queries for op in query.operators], np.float64)
+
+    def _waves(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Series around their means, scaled so that a product of two sums up to their covariance."""
+        from weft.plan.judging.potential import STILL
+
+        spans = np.array(self.series.spans_s)
+        shares = spans / spans.sum()
+        values = np.array([self.series.load_ms[where] for where in self.operators]).reshape(len(self.operators), -1)
+        mean = values @ shares if len(values) else np.zeros(0)
+        wave = (values - mean[:, None]) * np.sqrt(shares)[None, :] if len(values) else np.zeros((0, len(spans)))
+        return wave, (wave**2).sum(axis=1), STILL * mean**2, mean
+
+    def _choices(self, m: int, fixed: Ints, in_at: Ints, in_from: Ints, out_at: Ints, out_to: Ints) -> Bools:
+        """Sites that pins and what stands still leave to each operator; pairs of operators are looked at later."""
+        choices = np.tile(np.array([site.capacity > 0 for site in self.deployment.sites], np.bool_), (m, 1))
+        flat = [op.site for query in self.deployment.queries for op in query.operators]
+        for at, pin in enumerate(flat):
+            if pin is not None:
+                choices[at] = False
+                choices[at, self.rank[pin]] = True
+        allowed = self.ways.allowed
+        if allowed.all():
+            return choices
+        for at in range(m):
+            for other in in_from[in_at[at] : in_at[at + 1]]:
+                if other >= m:
+                    choices[at] &= allowed[fixed[other - m]]
+            for other in out_to[out_at[at] : out_at[at + 1]]:
+                if other >= m:
+                    choices[at] &= allowed[:, fixed[other - m]]
+        return choices
+
+
+def _streams(count: int, edges: list[tuple[int, int, float]]) -> tuple[Ints, Ints, Floats]:
+    """Streams by their first node: where each row of them begins, the other nodes, the weights."""
+    rows: list[list[int]] = [[] for _ in range(count)]
+    weights: list[list[float]] = [[] for _ in range(count)]
+    for start, end, weight in edges:
+        rows[start].append(end)
+        weights[start].append(weight)
+    return (*_rows(rows), np.array([one for row in weights for one in row], np.float64))
+
+
+def _rows(rows: list[list[int]]) -> tuple[Ints, Ints]:
+    """Rows of different lengths one after another, and where each begins."""
+    starts = np.zeros(len(rows) + 1, np.int64)
+    starts[1:] = np.cumsum([len(row) for row in rows]) if rows else 0
+    return starts, np.array([one for row in rows for one in row], np.int64)
+
+
+def _names(found: Problem) -> tuple[tuple[Where, ...], tuple[str, ...], dict[str, int]]:
+    return found.operators, found.sites, found.rank

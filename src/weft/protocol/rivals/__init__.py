@@ -1,0 +1,1 @@
+"""Which protocols of others are compared with ours? Kept for the lab."""

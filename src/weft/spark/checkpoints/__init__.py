@@ -1,0 +1,1 @@
+"""What does a fragment go on from, and is it whole?"""

@@ -1,0 +1,1 @@
+"""Why did Spark fail, in words that a user can act on?"""

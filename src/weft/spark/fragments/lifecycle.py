@@ -1,0 +1,248 @@
+"""How does a fragment's run live? As one streaming query, from its start, maybe ahead of its turn, to its end."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from weft.plan.changing.fragments import Fragment
+from weft.plan.dataflow.event_times import Times
+from weft.plan.dataflow.graph import sink_name
+from weft.spark.channels.gate import Gate
+from weft.spark.channels.ticks import END, tick
+from weft.spark.checkpoints.ledger import ledger_of
+from weft.spark.failures.causes import cause_of, keep
+from weft.spark.fragments.batch_times import BatchTimes
+from weft.spark.fragments.counts import records_out
+from weft.spark.fragments.outputs import Commit
+from weft.spark.fragments.positions import Ended
+from weft.spark.fragments.wiring import Entry, RunContext, Wiring, ordering_in
+from weft.spark.fragments.writing import BatchWriter
+from weft.spark.ordering.holds import silent_for_too_long
+from weft.spark.sources import streams as sources
+
+_births = itertools.count()
+
+
+def updates_a_sink(context: RunContext, fragment: Fragment) -> bool:
+    """Whether a fragment feeds a sink in update mode."""
+    if fragment.query is None:
+        return False
+    query = context.deployment.query(fragment.query)
+    return any(sink.mode == "update" and sink_name(query, sink) in fragment.sinks for sink in query.sinks)
+
+
+class FragmentRun:
+    """A fragment under one epoch, from start to stop."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        context: RunContext,
+        times: Times,
+        fragment: Fragment,
+        epoch: int | None,
+        generation: int,
+        on_commit: Callable[[Commit], None],
+    ) -> None:
+        self.session = session
+        self.context = context
+        self.fragment = fragment
+        self.epoch = epoch or 0
+        self.generation = generation
+        self.born = next(_births)
+        self.checkpoint = context.folders.checkpoint(fragment.id, generation)
+        self.gate = Gate(context.folders.gate(fragment.id, generation), epoch is None, context.folders.disk)
+        self.batch_times = BatchTimes(context, times, fragment, updates_a_sink(context, fragment))
+        self.writer = BatchWriter(
+            context, fragment, self.batch_times, self.checkpoint, self.gate, self.born, on_commit, self._explain
+        )
+        self.warm: tuple[Wiring, DataFrame] | None = None
+        self.entries: list[Entry] = []
+        self.has_ticks = False
+        self.query: StreamingQuery | None = None
+        self.clean = False
+        self._nudged_s = 0.0
+        if epoch is not None:
+            self.adopt(epoch)
+
+    def adopt(self, epoch: int) -> None:
+        """Take the outputs over for an epoch, and take in where inputs go on; Fenced where a later one has them."""
+        self.writer.adopt(epoch, f"{self.fragment.id}/{self.generation}")
+        self.epoch = epoch
+
+    @property
+    def name(self) -> str:
+        """What Spark calls its query."""
+        return f"{self.fragment.id}#{self.generation}.{self.born}"
+
+    def wire(self, tick: int) -> tuple[Wiring, DataFrame]:
+        """The streaming plan, ready to start."""
+        wiring = Wiring(self.session, self.context, self.fragment, tick, self.gate, self.batch_times.merged)
+        return wiring, wiring.trunk()
+
+    def start(self) -> None:
+        """Start the streaming query in its site's pool, unless it runs behind its gate; its turn has come."""
+        if self.query is None:
+            self.launch()
+        self.writer.begin_turn()
+
+    def launch(self) -> None:
+        """Let Spark have the query; returns when it has taken it."""
+        wiring, frame = self.warm or self.wire(self.epoch)
+        self.entries, self.has_ticks = wiring.entries, wiring.ticks
+        self.writer.load_positions(self.entries, self.has_ticks)
+        if self.has_ticks:
+            self._tick(f"start-{self.epoch:06d}")
+        self.session.sparkContext.setLocalProperty("spark.scheduler.pool", self.fragment.site)
+        self.query = (
+            frame.writeStream.queryName(self.name)
+            .outputMode("update" if self.batch_times.updates else "append")
+            .option("checkpointLocation", str(self.checkpoint))
+            .foreachBatch(self.writer.write)
+            .start()
+        )
+
+    def _explain(self) -> None:
+        """Leave the plan that Spark runs where `weft explain` finds it."""
+        if self.query is not None:
+            plan = self.query._jsq.explainInternal(False)
+            path = self.context.folders.fragment(self.fragment.id) / "plan.txt"
+            self.context.folders.disk.replace(path, plan.encode(), sync=False)
+
+    def stop(self, clean: bool = False) -> bool:
+        """End the query, whether at a batch boundary; else what was under way is done again by the next epoch."""
+        if self.query is None:
+            return False
+        if clean:
+            self.clean = self.writer.close_cleanly()
+        self.writer.close()
+        self.query.stop()
+        if self.writer.ledger is not None:
+            with suppress(OSError):  # it only helps to notice damage
+                self.writer.ledger.close()
+        return self.clean
+
+    def discard(self) -> None:
+        """As if it had never started ahead of its turn; Spark's own notes of it included."""
+        self.stop_ahead()
+        self.gate.forget()
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        ledger_of(self.checkpoint).unlink(missing_ok=True)
+
+    def stop_ahead(self) -> None:
+        """End it before its turn, and throw away what it has written aside; another goes on from its checkpoint."""
+        self.stop()
+        self.writer.forget_ahead()
+
+    def as_ended(self, last: int | None = None) -> Ended:
+        """What those need that go on from here; `last` where that batch is still under way."""
+        return Ended(self.fragment, self.checkpoint, tuple(self.entries), self.batch_times.first, last)
+
+    def file_entries(self) -> Iterator[tuple[Entry, str]]:
+        """Its ways in from users' files, each with the folder or glob that Spark reads."""
+        for entry in self.entries:
+            if not entry.is_channel:
+                source = self.context.deployment.source(entry.stream)
+                if source.path is not None and source.format != "replay":
+                    path = sources.path_of(self.context.deployment, source.path)
+                    yield entry, os.path.dirname(path) if os.path.isfile(path) else path
+
+    def taken_sources(self) -> dict[str, int]:
+        """Records taken so far from sources that Weft itself times."""
+        timed = [entry for entry in self.entries if not entry.is_channel]
+        return {entry.stream: self.writer.reached(entry) for entry in timed if self.writer.reached(entry)}
+
+    def taken_total(self) -> int:
+        """Records taken so far from channels and timed sources; those from users' files Spark reports."""
+        total = sum(self.taken_sources().values())
+        for entry in self.entries:
+            segment = self.writer.reached(entry)
+            if entry.is_channel and segment:
+                try:
+                    total += self.context.folders.stream(entry.stream).manifest(segment - 1).rows_total
+                except FileNotFoundError:  # retention was quicker; the next look will tell
+                    continue
+        return total
+
+    def backlogs(self) -> Iterator[tuple[Entry, tuple[int, int]]]:
+        """Segments and records of each channel it reads whose results it has not written yet."""
+        for entry in self.entries:
+            if entry.is_channel:
+                yield entry, self.context.folders.stream(entry.stream).beyond(self.writer.reached(entry))
+
+    def backlog(self) -> int:
+        """Records that wait in the channels it reads."""
+        return sum(records for _, (_, records) in self.backlogs())
+
+    def records(self, counted: dict[str, int], records_in: int) -> dict[str, int | None]:
+        """Records out of each operator so far; None where nothing tells."""
+        if self.fragment.query is None:
+            return {}
+        committed = {o.operator: o.writer.last.rows_total for o in self.writer.outputs if o.operator and o.writer.last}
+        query = self.context.deployment.query(self.fragment.query)
+        return records_out(query, self.fragment, committed, counted, records_in)
+
+    def drained(self) -> bool:
+        """Whether all inputs have ended and everything is committed."""
+        return self.writer.ended.is_set()
+
+    def failure(self) -> tuple[str, bool] | None:
+        """Why the query ended unasked and whether a restart would only repeat it; None while it runs."""
+        if self.query is None or self.query.isActive:
+            return None
+        error = self.query.exception()
+        if error is None:
+            return "the query ended without an error", False
+        return why_failed(error, self.context, self.fragment.id)
+
+    def read_all(self, totals: dict[str, int]) -> None:
+        """Wait until sources hold nothing new (of a recording: until all of it was given), then finish them."""
+        assert self.query is not None
+        timed = [entry for entry in self.entries if not entry.is_channel and entry.stream in totals]
+        while self.query.isActive and any(self.writer.reached(e) < totals[e.stream] for e in timed):
+            time.sleep(0.1)
+        self.query.processAllAvailable()
+        # The wait is also over when the query is: then nothing has ended but this epoch.
+        if self.query.isActive:
+            self.finish_sources()
+
+    def finish_sources(self) -> None:
+        """All that sources hold is read: let the fragment close its windows, or end its streams."""
+        if self.has_ticks:
+            assert self.query is not None
+            self._tick(END)
+            self.query.processAllAvailable()
+            if not self.drained():
+                # The end moves the watermark only for the batch after it, which an inner join does not ask for.
+                self._tick("over")
+            return
+        self.writer.finish_sources()
+
+    def _tick(self, name: str) -> None:
+        tick(self.context.folders.ticks(self.fragment.id), name, self.context.folders.disk)
+
+    def nudge_if_silent(self) -> None:
+        """Let records go that are held back for others, where none has come for long."""
+        query = self.context.deployment.query(self.fragment.query) if self.fragment.query else None
+        for name in ordering_in(query, self.fragment):
+            if silent_for_too_long(self.context.folders.late(f"{self.fragment.query}.{name}"), self._nudged_s):
+                self._nudged_s = time.time()
+                if self.has_ticks:
+                    self._tick(f"idle-{time.time_ns()}")
+                nudge = self.context.folders.nudge(self.fragment.id)
+                self.context.folders.disk.replace(nudge, str(time.time_ns()).encode(), sync=False)
+
+
+def why_failed(error: BaseException, context: RunContext, fragment: str) -> tuple[str, bool]:
+    """Why a query failed in one sentence, and whether starting again would only repeat it; the rest is logged."""
+    cause = cause_of(error, context.deployment.folder, context.deployment.sources, [str(context.folders.state)])
+    keep(context.folders.logs, fragment, cause, error)
+    return cause.text, cause.permanent

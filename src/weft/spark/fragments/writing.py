@@ -1,0 +1,329 @@
+"""How is each batch of a fragment written? As one segment of every output that does not have it yet.
+
+Before its turn has come a fragment owns no outputs: its first batch is written aside, and put in its place later.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from weft.plan.changing.fragments import Fragment, source_of
+from weft.spark.channels.footers import Written
+from weft.spark.channels.gate import Gate
+from weft.spark.checkpoints import batch as batches
+from weft.spark.checkpoints.batch import Arrival, Offsets
+from weft.spark.checkpoints.checkpoint import last_committed, last_planned, wait_for_commit
+from weft.spark.checkpoints.ledger import Ledger
+from weft.spark.fragments import operators
+from weft.spark.fragments.batch_times import BatchTimes, Births
+from weft.spark.fragments.counts import BatchCounts
+from weft.spark.fragments.last_batch import LastBatch
+from weft.spark.fragments.outputs import Commit, ManifestFacts, Output, open_outputs, places
+from weft.spark.fragments.wiring import Entry, RunContext
+from weft.spark.storage.disk import spent_s
+
+BATCHES_KEPT = 64  # of counts, until somebody has looked
+LEFT_OPEN_S_MAX = 30.0
+SYNCS_KEPT = 4096
+
+
+class Closed(RuntimeError):
+    """A batch that was planned after the end was asked for: it never runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchInput:
+    """What a batch brings to every output."""
+
+    offsets: Offsets
+    arrivals: dict[str, Arrival]
+    births: Births
+    ended: bool
+
+
+class BatchWriter:
+    """Writes the batches of one run, and knows how far they have come; `explain` follows the first of them."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        fragment: Fragment,
+        batch_times: BatchTimes,
+        checkpoint: Path,
+        gate: Gate,
+        born: int,
+        on_commit: Callable[[Commit], None],
+        explain: Callable[[], None],
+    ) -> None:
+        self.context = context
+        self.fragment = fragment
+        self.batch_times = batch_times
+        self.checkpoint = checkpoint
+        self.gate = gate
+        self.born = born
+        self.on_commit = on_commit
+        self.explain = explain
+        self.entries: list[Entry] = []
+        self.has_ticks = False
+        self.outputs: list[Output] = []
+        self.batches: deque[BatchCounts] = deque(maxlen=BATCHES_KEPT)
+        self.last = LastBatch()
+        self.rehearsed: int | None = None
+        self.sync_ms: deque[float] = deque(maxlen=SYNCS_KEPT)
+        self.ledger: Ledger | None = None
+        self.waited_ms: dict[int, float] = {}  # by batch: how long one that was worked out ahead lay aside
+        self.ended = threading.Event()
+        self._counts: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._turn_came = threading.Event()
+        self._closing = False
+        self._left_open = False
+        self._was_closed = threading.Event()  # what an epoch before had left open
+        self._sources_done = False
+        self._settled: int | None = None
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"ledger-{fragment.id}")
+        self._begun: Future[None] | None = None
+        self._waited_s = 0.0
+        self._previous: tuple[int, Offsets] | None = None
+
+    def adopt(self, epoch: int, writer: str) -> None:
+        """Take the outputs over for an epoch, and take in where inputs go on; Fenced where a later one has them."""
+        self.outputs = open_outputs(self.context, self.fragment, epoch, writer)
+        self.batch_times.first = self.gate.positions()
+
+    def load_positions(self, entries: list[Entry], has_ticks: bool) -> None:
+        """Know from the start where the epochs before have come to; there may be no batch any more that tells."""
+        self.entries, self.has_ticks = entries, has_ticks
+        batch = last_committed(self.checkpoint)
+        self._left_open = last_planned(self.checkpoint) != batch
+        self.ledger = Ledger(self.checkpoint, self.context.folders.run, self.context.folders.disk)
+        offsets = None if batch is None else batches.read_offsets(self.checkpoint, batch)
+        for entry in self.entries:
+            come_to = batches.segment_of if entry.is_channel else batches.count_of
+            self._counts[entry.name] = come_to(offsets, entry.name)
+
+    def begin_turn(self) -> None:
+        """The outputs are ours: from now on batches go there."""
+        for name, first in self.batch_times.first.items():
+            self._counts[name] = max(first, self._counts.get(name, 0))
+        self._turn_came.set()
+
+    def reached(self, entry: Entry) -> int:
+        """The segment or record of an input up to which results are written."""
+        return self._counts.get(entry.name, 0)
+
+    def close(self) -> None:
+        """Begin no further batch; the one under way may be broken off."""
+        self._closing = True
+        self._beside.shutdown(wait=False)
+
+    def close_cleanly(self) -> bool:
+        """Begin no batch after the one under way; whether all that was written, here or before, is committed."""
+        if self._left_open:
+            # What an epoch before has begun is part of what must be whole; Spark does it first.
+            self._was_closed.wait(LEFT_OPEN_S_MAX)
+        with self._lock:
+            self._closing = True
+            written = self._previous[0] if self._previous else None
+        return not self._left_open if written is None else wait_for_commit(self.checkpoint, written)
+
+    def forget_ahead(self) -> None:
+        """Throw away what lies aside."""
+        for place in places(self.context, self.fragment):
+            place.log.disk.remove_tree(place.ahead(self.born))
+
+    def finish_sources(self) -> None:
+        """No more comes from sources: end the streams as soon as no channel brings anything either."""
+        with self._lock:
+            if self._closing:
+                return
+            self._sources_done = True
+            if all(self._channel_ended(entry) for entry in self.entries if entry.is_channel):
+                for output in self.outputs:
+                    self._end(output)
+                self.ended.set()
+
+    def _channel_ended(self, entry: Entry) -> bool:
+        segment = self.reached(entry)
+        return segment > 0 and self.context.folders.stream(entry.stream).manifest(segment - 1).end
+
+    def _end(self, output: Output) -> None:
+        last = output.writer.last
+        if last is not None and last.end:
+            return
+        told = ManifestFacts(None, self.batch_times.ended_times(output), True, {})
+        self._commit(output, last.batch if last else -1, Written(), told)
+
+    def write(self, frame: DataFrame, batch: int) -> None:
+        """Spark's call for every batch: one segment for each output that does not have it yet."""
+        waited_s, self._waited_s = spent_s(), 0.0
+        try:
+            if self._closing:
+                raise Closed(f"{self.fragment.id} ends before batch {batch}")
+            assert self.ledger is not None, "batches come after the start"
+            self._settled = None
+            channels = {entry.name: entry.stream for entry in self.entries if entry.is_channel}
+            # Beside the work: what a batch rests on must be on disk before its results count, not before they are made.
+            self._begun = self._beside.submit(self.ledger.begin, batch, channels)
+            ahead = {} if self._turn_came.is_set() else self._write_ahead(frame, batch)
+            if batch == self.rehearsed:
+                self._wait_until_begun()
+                return
+            with self._lock:
+                if self._closing:
+                    raise Closed(f"{self.fragment.id} ends before batch {batch}")
+                self.last.begins(batch)
+                self._write_batch(frame, batch, ahead)
+                self._wait_until_begun()
+                self._was_closed.set()
+                self.sync_ms.append(1000 * (spent_s() - waited_s + self._waited_s))
+                if self.last.is_over(batch):
+                    self._closing = True
+        except Exception:
+            if self._begun is not None:
+                wait([self._begun])
+            # What a stop breaks off is no failure, and Spark chokes on the long story that would be told of it.
+            if self._closing:
+                raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
+            raise
+
+    def _wait_until_begun(self) -> None:
+        """Wait until what the batch rests on is on disk, and listed."""
+        if self._begun is not None:
+            since_s = time.monotonic()
+            self._begun.result()
+            self._waited_s += time.monotonic() - since_s
+
+    def _write_ahead(self, frame: DataFrame, batch: int) -> dict[Path, Written]:
+        """The gate is open, the outputs are not ours yet: write aside, then wait for the turn."""
+        ahead: dict[Path, Written] = {}
+        waiting = places(self.context, self.fragment)
+        if not any(place.sink is not None and place.sink.format == "console" for place in waiting):
+            with _shared(frame, len(waiting)):
+                for place in waiting:
+                    records = self._branch(frame, place.operator)
+                    folder = place.ahead(self.born)
+                    ahead[place.folder] = place.write(records, folder, self.batch_times.measured(place.stream))
+        if not self.gate.path.exists():  # then nothing was read
+            self.rehearsed = batch
+            return {}
+        since_s = time.monotonic()
+        while not self._turn_came.wait(0.05) and not self._closing:
+            continue
+        self.waited_ms[batch] = (time.monotonic() - since_s) * 1000
+        return ahead
+
+    def _write_batch(self, frame: DataFrame, batch: int, ahead: Mapping[Path, Written]) -> None:
+        brought = self._brought(batch)
+        committed: dict[str, int] = {}
+        waiting = [output for output in self.outputs if not output.writer.written(batch)]
+        with _shared(frame, 0 if ahead else len(waiting)):
+            for output in waiting:
+                if output.place.folder in ahead:
+                    written = output.take(ahead[output.place.folder])
+                else:
+                    written = output.write(
+                        self._branch(frame, output.operator), self.batch_times.measured(output.stream)
+                    )
+                self._finish(output, written, batch, brought)
+                if output.operator is not None:
+                    committed[output.operator] = written.rows
+        if not waiting and (self.fragment.stateful or any(entry.column for entry in self.entries)):
+            # An epoch before has committed its results; state and watermark are Spark's to have anew.
+            frame.write.format("noop").mode("overwrite").save()
+        if self._previous is None:
+            self.explain()
+        self._previous = (batch, brought.offsets)
+        for entry in self.entries:
+            self._counts[entry.name] = brought.arrivals[entry.name].segment
+        if len(waiting) == len(self.outputs):  # else part of it was done by an epoch before
+            self.batches.append(BatchCounts(batch, self._entered(brought), committed))
+        if brought.ended:
+            self.ended.set()
+
+    def _brought(self, batch: int) -> BatchInput:
+        offsets = batches.read_offsets(self.checkpoint, batch)
+        assert offsets is not None, f"batch {batch} runs without offsets"
+        before = self._offsets_before(batch)
+        arrivals = {entry.name: self.batch_times.arrival(entry, before, offsets) for entry in self.entries}
+        births = self.batch_times.births(arrivals, before, offsets)
+        return BatchInput(offsets, arrivals, births, self._has_ended(arrivals, offsets))
+
+    def _offsets_before(self, batch: int) -> Offsets | None:
+        if self._previous is not None and self._previous[0] == batch - 1:
+            return self._previous[1]
+        return batches.read_offsets(self.checkpoint, batch - 1)
+
+    def _has_ended(self, arrivals: dict[str, Arrival], offsets: Offsets) -> bool:
+        if not self.batch_times.windows_closed(self.entries, offsets):
+            return False
+        return all(self._entry_ended(entry, arrivals[entry.name]) for entry in self.entries)
+
+    def _entry_ended(self, entry: Entry, arrival: Arrival) -> bool:
+        if entry.is_channel:
+            return arrival.end
+        if not self.has_ticks:
+            return self._sources_done
+        return (self.context.folders.ticks(self.fragment.id) / "end.json").exists()
+
+    def _entered(self, brought: BatchInput) -> dict[tuple[str, str], int | None]:
+        """Records that each operator took from outside, by what it calls the stream."""
+        ours = f"{self.fragment.query}."
+        return {
+            (entry.operator, source_of(entry.stream).removeprefix(ours)): brought.arrivals[entry.name].rows
+            for entry in self.entries
+            if entry.operator is not None
+        }
+
+    def _finish(self, output: Output, written: Written, batch: int, brought: BatchInput) -> None:
+        """Commit what was written, unless it says nothing new."""
+        if brought.ended:
+            times = self.batch_times.ended_times(output)
+        else:
+            times = self.batch_times.times_us(output, brought.arrivals, brought.offsets, written)
+        last = output.writer.last
+        news = last is None or times != last.times_us or brought.ended != last.end
+        if written.rows or (news and output.sink is None and (times or brought.ended)):
+            inputs = {entry.stream: brought.arrivals[entry.name].segment for entry in self.entries}
+            told = ManifestFacts(brought.births, times, brought.ended, inputs, brought.offsets.watermark_ms)
+            self._commit(output, batch, written, told)
+        elif written.folder is not None:
+            output.writer.log.disk.remove_tree(written.folder)
+
+    def _commit(self, output: Output, batch: int, written: Written, told: ManifestFacts) -> None:
+        if self.ledger is not None and self._settled != batch:
+            self._wait_until_begun()
+            self.ledger.settle(batch)
+            self._settled = batch
+        manifest = output.commit(batch, written, told)
+        self.on_commit(Commit(self.fragment.id, output.stream, output.sink is not None, manifest))
+
+    def _branch(self, frame: DataFrame, name: str | None) -> DataFrame:
+        """The records of an operator: the trunk's own, or a branch applied to them."""
+        if name is None or name == self.fragment.trunk[-1]:
+            return frame
+        assert self.fragment.query is not None
+        operator = self.context.deployment.query(self.fragment.query).operator(name)
+        upstream = operator.from_[0]
+        return operators.apply(operator, {upstream: self._branch(frame, upstream)}, self.context.deployment.folder)
+
+
+@contextmanager
+def _shared(frame: DataFrame, readers: int) -> Iterator[None]:
+    """Work a batch out once, where several want it."""
+    if readers > 1:
+        frame.persist()
+    try:
+        yield
+    finally:
+        if readers > 1:
+            frame.unpersist()

@@ -1,0 +1,1 @@
+"""What did batches take, by Spark's own report?"""

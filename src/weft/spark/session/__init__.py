@@ -1,0 +1,1 @@
+"""Which Spark runs the fragments, and how is it set?"""

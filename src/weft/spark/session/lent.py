@@ -1,0 +1,81 @@
+"""How does a run use a Spark that a program has already? In a session beside its own, and leaves all as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from weft.spark.session.settings import settings
+from weft.spec import is_kept
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """A program's own Spark as it was before a run took it: to be given back the same."""
+
+    context: SparkContext
+    active: SparkSession | None
+    active_in_java: Any
+    environment: dict[str, str]
+
+    @staticmethod
+    def now() -> Lent | None:
+        """What is lent when a run starts now; None where there is no Spark yet."""
+        context = SparkContext._active_spark_context
+        if context is None:
+            return None
+        java = _sessions_in_java(context).getActiveSession()
+        return Lent(context, SparkSession._activeSession, java, dict(context.environment))
+
+    def give_back(self) -> None:
+        """Leave everything as it was found."""
+        self.context.environment.clear()
+        self.context.environment.update(self.environment)
+        SparkSession._activeSession = self.active
+        if self.active_in_java.isDefined():
+            _sessions_in_java(self.context).setActiveSession(self.active_in_java.get())
+        else:
+            _sessions_in_java(self.context).clearActiveSession()
+
+
+def let_go(session: SparkSession, lent: Lent | None) -> None:
+    """Stop a Spark of our own; give back one that was lent."""
+    if lent is None:
+        session.stop()
+    else:
+        lent.give_back()
+
+
+@contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """While it lasts Java looks names up in this session: it asks the active one, whichever it is told of."""
+    lent = Lent.now()
+    assert lent is not None, "a session has a context"
+    _sessions_in_java(session.sparkContext).setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        lent.give_back()
+
+
+def _sessions_in_java(context: SparkContext) -> Any:
+    return SparkSession._get_j_spark_session_class(context._jvm)
+
+
+def beside(context: SparkContext, conf: Mapping[str, str]) -> SparkSession:
+    """A session beside those of a program that has a Spark: its settings are ours, theirs stay as they are."""
+    session = (SparkSession.getActiveSession() or SparkSession(context)).newSession()
+    for key in session.conf.getAll:
+        if is_kept(key) and session.conf.isModifiable(key):
+            session.conf.unset(key)
+    for key, value in {**settings(None, None), **conf}.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    # Only a context has Hadoop's settings, but a session's own are handed on to whoever writes a file.
+    session.conf.set("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    return session

@@ -1,0 +1,1 @@
+"""Where do results end up, and whose are they?"""

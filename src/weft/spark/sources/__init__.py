@@ -1,0 +1,1 @@
+"""How do records enter Spark, and when is each born?"""

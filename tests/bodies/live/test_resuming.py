@@ -1,0 +1,263 @@
+"""Whose state and whose results: what a run may go on with, what it refuses, and what starting over removes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import weft.spec
+from weft.bodies.live.resuming import Resuming
+from weft.bodies.live.state import CannotRun, State, state_folder
+from weft.model import Sink
+from weft.spark.channels.log import Manifest
+from weft.spark.fragments.outputs import claims_of
+from weft.spark.sinks import ownership
+from weft.spark.sinks.delivery import SinkWriter
+from weft.spark.storage.disk import Damaged
+
+FILE = """
+weft: 1
+sites: [{name: a}]
+sources: [{name: s, site: a, format: rate, schema: "v BIGINT", arrivals: {kind: constant, rate_per_s: 1}}]
+queries:
+  - {name: q, operators: [{name: o, from: [s], sql: "SELECT v FROM s"}], sink: {from: o, format: csv, path: out}}
+"""
+
+
+def resuming(folder: Path, state: str = "state") -> Resuming:
+    """A run's way into a state, in a folder with its file."""
+    (folder / "d.yaml").write_text(FILE)
+    return Resuming(State(folder / state), weft.spec.load(folder / "d.yaml"), {"it": "is"})
+
+
+def begin(folder: Path, state: str = "state", batches: int = 2) -> Resuming:
+    """A run that has begun, or goes on, and given its sink so many batches more."""
+    made = resuming(folder, state)
+    made.look(False)
+    made.open()
+    [claim] = claims_of(made.deployment, made.state.folders)
+    writer = SinkWriter(claim.path, Sink("o", "csv", "out"), claim.log, 1, "q.o/0")
+    for _ in range(batches):
+        writer.folder().mkdir(parents=True)
+        (writer.folder() / "x.csv").write_text(f"{writer.segment}\n")
+        at = writer.segment
+        writer.commit(Manifest(at, 1, "q.o/0", at, rows=1, rows_total=at + 1, files=("x.csv",)))
+    return made
+
+
+def results(folder: Path) -> list[str]:
+    return sorted(path.read_text() for path in (folder / "out").glob("*.csv"))
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def refused(folder: Path, says: str, fresh: bool = False, state: str = "state") -> None:
+    """Refused with these words, before anything was written or removed."""
+    made = resuming(folder, state)
+    before = everything(folder)
+
+    def attempt() -> None:
+        made.look(fresh)
+        made.open()
+
+    with pytest.raises((CannotRun, Damaged), match=says):
+        attempt()
+    assert everything(folder) == before
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("state", [".", "mine", "out"])
+def test_a_folder_that_is_no_state_folder_is_refused_and_nothing_in_it_is_touched(
+    tmp_path: Path, state: str, fresh: bool
+) -> None:
+    for name in ("thesis.tex", "mine/thesis.tex", "mine/sub/data.csv", "out/old.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("three years")
+    refused(tmp_path, "is no state folder of Weft: it holds .*Nothing was touched", fresh, state)
+
+
+def test_starting_over_removes_what_was_written_by_its_own_list_and_nothing_else(tmp_path: Path) -> None:
+    begin(tmp_path)
+    others = ("part-00000-aaaa-c000.csv", "part-0000000077-0.csv", "NOTES.txt", "old.csv", ".hidden")
+    for name in others:
+        (tmp_path / "out" / name).write_text("precious")
+    (tmp_path / "state" / "notes.txt").write_text("precious")
+    mine = tmp_path / "out" / "part-0000000001-0.csv"
+    mine.write_text("a longer file of mine under that name")
+    refused(tmp_path, "part-0000000001-0.csv is not as this run wrote it; move it away", fresh=True)
+    mine.rename(tmp_path / "out" / "mine.txt")
+    others = (*others, "mine.txt")
+    made = resuming(tmp_path)
+    assert [line.partition(": ")[2] for line in made.removal().lines()] == ["1 result files", "the state of the run"]
+    made.look(True)
+    made.start_over()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(others)
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["notes.txt"]
+    assert not (tmp_path / ".out.weft").exists()
+
+
+def test_a_sink_that_another_run_goes_on_with_is_refused_with_and_without_fresh(tmp_path: Path) -> None:
+    begin(tmp_path)
+    for fresh in (False, True):
+        refused(tmp_path, "out holds results of another run, whose state is .*/state;", fresh, "other")
+    begin(tmp_path, batches=1)
+    assert results(tmp_path) == ["0\n", "1\n", "2\n"]
+
+
+def test_results_of_a_run_whose_state_is_gone_are_refused_until_fresh(tmp_path: Path) -> None:
+    begin(tmp_path)
+    shutil.rmtree(tmp_path / "state")
+    refused(tmp_path, r"out holds results of another run \(2 files.*--fresh removes them, or choose another folder")
+    made = resuming(tmp_path)
+    made.look(True)
+    made.start_over()
+    assert results(tmp_path) == []
+    begin(tmp_path)
+    assert results(tmp_path) == ["0\n", "1\n"]
+
+
+def test_where_state_and_results_are_gone_a_hidden_record_is_no_hindrance(tmp_path: Path) -> None:
+    begin(tmp_path)
+    shutil.rmtree(tmp_path / "state")
+    shutil.rmtree(tmp_path / "out")
+    assert any("whose results are gone" in note for note in begin(tmp_path).notes)
+    assert results(tmp_path) == ["0\n", "1\n"]
+
+
+def test_results_that_were_taken_away_are_told_of_and_a_finished_run_says_so(tmp_path: Path) -> None:
+    made = begin(tmp_path)
+    shutil.rmtree(tmp_path / "out")
+    assert any("all results that were delivered before are gone" in note for note in begin(tmp_path, batches=1).notes)
+    assert results(tmp_path) == ["2\n"]
+    made.state.write("finished.json", {"files": {}, "summary": {}})
+    shutil.rmtree(tmp_path / "out")
+    refused(tmp_path, "the results of the finished run are gone; use --fresh to run it again")
+
+
+def test_results_that_no_record_tells_of_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "part-0000000000-0.csv").write_text("precious")
+    for fresh in (False, True):
+        refused(tmp_path, "out/part-0000000000-0.csv is a result of a run that left no record", fresh)
+
+
+def test_a_record_beside_a_sink_that_has_gone_is_refused_and_names_the_way_out(tmp_path: Path) -> None:
+    begin(tmp_path)
+    os.rename(tmp_path / ".out.weft", tmp_path / "kept")
+    refused(tmp_path, r"\.out\.weft/owner.json: is gone, though .*/out was given 2 batches by this run; .*--fresh")
+    refused(tmp_path, "move it away, or choose another folder", fresh=True)
+    os.rename(tmp_path / "out", tmp_path / "moved")
+    made = resuming(tmp_path)
+    made.look(True)
+    made.start_over()
+    begin(tmp_path)
+    assert results(tmp_path) == ["0\n", "1\n"]
+
+
+def test_other_files_in_a_new_sinks_folder_are_told_of(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "part-00000-aaaa-c000.csv").write_text("precious")
+    assert any("part-00000-aaaa-c000.csv); they stay as they are" in note for note in begin(tmp_path).notes)
+    assert (tmp_path / "out" / "part-00000-aaaa-c000.csv").read_text() == "precious"
+
+
+def test_a_copy_of_a_state_is_refused_while_the_first_is_there_and_goes_on_when_it_is_gone(tmp_path: Path) -> None:
+    begin(tmp_path)
+    shutil.copytree(tmp_path / "state", tmp_path / "copy")
+    refused(tmp_path, "holds the same run, and this state is a copy of it", state="copy")
+    shutil.rmtree(tmp_path / "state")
+    begin(tmp_path, "copy", batches=1)
+    assert results(tmp_path) == ["0\n", "1\n", "2\n"]
+
+
+def test_a_run_that_is_copied_whole_goes_on_in_both_places(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    begin(tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    for folder in (tmp_path / "two", tmp_path / "one", tmp_path / "two"):
+        begin(folder, batches=1)
+    assert (results(tmp_path / "one"), len(results(tmp_path / "two"))) == (["0\n", "1\n", "2\n"], 4)
+
+
+def test_starting_over_in_a_copy_leaves_the_results_of_the_first_place_alone(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    begin(tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    for gone in (None, tmp_path / "one" / "state"):
+        if gone is not None:
+            shutil.rmtree(gone)
+        made = resuming(tmp_path / "two")
+        made.look(True)
+        made.start_over()
+        assert results(tmp_path / "one") == ["0\n", "1\n"]
+        assert results(tmp_path / "two") == []
+        begin(tmp_path / "two")
+
+
+def test_a_state_of_an_earlier_time_is_refused(tmp_path: Path) -> None:
+    begin(tmp_path)
+    shutil.copytree(tmp_path / ".out.weft", tmp_path / "earlier")
+    begin(tmp_path, batches=1)
+    shutil.rmtree(tmp_path / ".out.weft")
+    os.rename(tmp_path / "earlier", tmp_path / ".out.weft")
+    with pytest.raises(Damaged, match=r"manifests/0000000002: is gone, though it was committed"):
+        begin(tmp_path, batches=1)
+
+
+def test_files_that_lie_elsewhere_now_are_refused(tmp_path: Path) -> None:
+    made = resuming(tmp_path)
+    made.open()
+    record = made.state.record()
+    assert record is not None
+    moved = resuming(tmp_path)
+    moved._sources = lambda: {"s": "/new/in"}  # type: ignore[method-assign]
+    with pytest.raises(CannotRun, match=r"its files were in /old/in, are in /new/in"):
+        moved._compare(type(record)(**{**{f: getattr(record, f) for f in record.__struct_fields__},
+                                       "sources": {"s": "/old/in"}}))  # fmt: skip
+
+
+def test_starting_over_that_was_cut_off_is_to_be_said_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin(tmp_path)
+    made = resuming(tmp_path)
+
+    def cut(claim: object, owner: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ownership, "clear", cut)
+    with pytest.raises(KeyboardInterrupt):
+        made.start_over()
+    monkeypatch.undo()
+    refused(tmp_path, "an earlier --fresh was cut off half way; use --fresh again")
+    again = resuming(tmp_path)
+    again.look(True)
+    again.start_over()
+    assert (results(tmp_path), everything(tmp_path / "state")) == ([], {})
+
+
+def test_of_two_that_claim_a_sink_at_once_one_is_refused(tmp_path: Path) -> None:
+    first, second = resuming(tmp_path, "one"), resuming(tmp_path, "two")
+    for made in (first, second):
+        made.look(False)
+    standings = second._standings(None)
+    first.open()
+    record = second.state.begin({}, {}, {})
+    second.state.is_of(record)
+    with pytest.raises(Damaged, match="was made by another run at the same moment"):
+        second._claim(record, standings)
+    assert begin(tmp_path, "one").state.path == tmp_path / "one"
+
+
+def test_each_file_has_a_state_of_its_own_named_after_it(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(FILE)
+    assert state_folder(tmp_path / "a.yaml", None) == tmp_path / ".weft" / "a.yaml"
+    assert state_folder(tmp_path / "b.yaml", None) == tmp_path / ".weft" / "b.yaml"
+    (tmp_path / "b.yaml").write_text(FILE + "store: {path: elsewhere, fsync: false}\n")
+    assert state_folder(tmp_path / "b.yaml", None) == tmp_path / "elsewhere" / "b.yaml"
+    assert state_folder(tmp_path / "b.yaml", tmp_path / "here") == tmp_path / "here"
+    assert state_folder(tmp_path / "gone.yaml", None) == tmp_path / ".weft" / "gone.yaml"

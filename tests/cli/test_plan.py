@@ -1,0 +1,126 @@
+"""`weft plan`: the contract's JSON, a table for people, and clear refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_files import GOOD, changed, weft, weft_json, written
+
+
+def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
+    found = weft_json("plan", written(tmp_path))
+    assert set(found) == {
+        "placement", "shared", "projected", "potential", "objective", "warnings", "reasons", "fragments", "hops",
+        "terms",
+    }  # fmt: skip
+    assert found["placement"] == {"hourly_use": {"valid": ["gw-1"], "hourly": ["district"]}}
+    assert found["reasons"] == {"hourly_use": {"valid": "beside its input readings", "hourly": "pinned"}}
+    assert found["shared"] == []
+    assert set(found["projected"]["hourly_use"]) == {"latency_ms", "availability", "admitted", "reason", "mean_ms"}
+    assert set(found["potential"]) == {"load", "correlation", "network", "total"}
+    assert [set(piece) for piece in found["fragments"]] == [
+        {"id", "site", "operators", "stateful", "reads", "writes"},
+        {"id", "site", "operators", "stateful", "reads", "writes"},
+    ]  # fmt: skip
+
+
+def test_a_plan_projects_what_its_queries_may_expect(tmp_path: Path) -> None:
+    found = weft_json("plan", written(tmp_path))
+    # valid: 200/s of 1 ms on gw-1; hourly: 100/s of the assumed 0.1 ms on capacity 2.
+    latency_ms = 1 / (1 - 0.2) + 20 + 0.05 / (1 - 0.005)
+    projected = found["projected"]["hourly_use"]
+    assert projected["latency_ms"] == projected["mean_ms"] == pytest.approx(latency_ms)
+    assert projected["availability"] == pytest.approx(0.9)
+    assert (projected["admitted"], projected["reason"]) == (True, "keeps its promised latency and availability")
+    assert found["objective"] == {"name": "latency", "value": pytest.approx(latency_ms)}
+    assert found["potential"]["load"] == pytest.approx(0.2 / 0.8 + 0.005)
+    assert found["potential"]["network"] == 20.0
+    assert any("hourly_use.hourly: cost_ms 0.1" in text for text in found["warnings"])
+
+
+def test_fragments_say_what_they_read_and_write(tmp_path: Path) -> None:
+    first, second = weft_json("plan", written(tmp_path))["fragments"]
+    assert (first["id"], first["reads"], first["writes"]) == ("hourly_use.valid", ["readings"], ["hourly_use.valid"])
+    assert (second["stateful"], second["reads"], second["writes"]) == (
+        "hourly", ["hourly_use.valid"], ["sink hourly_use"],
+    )  # fmt: skip
+
+
+def test_the_objective_may_be_the_potential(tmp_path: Path) -> None:
+    found = weft_json("plan", written(tmp_path, GOOD + "control: {place: {objective: potential}}\n"))
+    assert found["objective"] == {"name": "potential", "value": found["potential"]["total"]}
+
+
+def test_an_overloaded_site_is_null_and_said(tmp_path: Path) -> None:
+    found = weft_json("plan", written(tmp_path, changed("cost_ms: 1,", "cost_ms: 9, site: gw-1,")))
+    assert found["projected"]["hourly_use"] == {
+        "latency_ms": None, "availability": pytest.approx(0.9), "admitted": False, "reason": "site gw-1 is overloaded",
+        "mean_ms": None,
+    }  # fmt: skip
+    assert found["objective"]["value"] is None
+
+
+def test_people_get_operator_site_load_and_reason(tmp_path: Path) -> None:
+    result = weft("plan", written(tmp_path))
+    assert result.exit_code == 0
+    rows = [line.split(None, 3) for line in result.stdout.splitlines()]
+    assert ["operator", "site", "load", "reason"] in rows
+    assert ["valid", "gw-1", "200.0", "ms/s  beside its input readings"] in rows
+    assert "admitted, keeps its promised latency and availability" in result.stdout
+    assert "warning: operator hourly_use.hourly" in result.stderr
+    assert not set("│┃━\x1b") & set(result.stdout)
+
+
+def test_a_policy_that_is_not_there_is_exit_2_with_those_that_are(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    assert weft("plan", file, "--policy", "near", "--seed", 3).exit_code == 0
+    for policy in ("dpp", "nonsense", ""):
+        result = weft("plan", file, "--policy", policy, "--json")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "there are: near" in result.stderr
+
+
+def test_where_nothing_fits_it_is_exit_2_with_the_reason(tmp_path: Path) -> None:
+    above = changed("    site: gw-1\n", "    site: district\n")
+    file = written(tmp_path, above.replace("        site: district", "        site: gw-1"))
+    result = weft("plan", file, "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "hourly_use.valid fits nowhere" in result.stderr
+    assert "tree rule" in result.stderr
+
+
+def test_compare_shows_every_planner_best_first_with_the_twins_word(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    found = weft_json("plan", file, "--compare", "--seconds", 2)
+    assert {row["policy"] for row in found["policies"]} >= {"near", "refine", "greedy", "exact", "random"}
+    values = [row["objective"] for row in found["policies"]]
+    assert values == sorted(values)
+    by_name = {row["policy"]: row for row in found["policies"]}
+    assert by_name["refine"]["objective"] == by_name["exact"]["objective"] == values[0]
+    assert by_name["near"]["twin"]["hourly_use"] is None or by_name["near"]["twin"]["hourly_use"] > 0
+    table = weft("plan", file, "--compare", "--seconds", 0).stdout
+    assert "refine *" in table
+    assert "twin" not in table.splitlines()[1]
+
+
+def test_compare_puts_planners_that_break_a_promise_last(tmp_path: Path) -> None:
+    # On gw-1, beside its input, the filter takes 1.25 of 21.3 ms; on the district 0.6 of 20.6.
+    file = written(tmp_path, changed("latency_ms: 5000", "latency_ms: 21"))
+    rows = weft_json("plan", file, "--compare", "--seconds", 0)["policies"]
+    broken = [row["broken"] for row in rows]
+    assert broken == sorted(broken)
+    assert broken[-1] == ["hourly_use"]
+    by_name = {row["policy"]: row for row in rows}
+    assert (by_name["refine"]["broken"], by_name["near"]["broken"]) == ([], ["hourly_use"])
+    lines = weft("plan", file, "--compare", "--seconds", 0).stdout.splitlines()
+    assert lines[1].split()[-2:] == ["breaks", "s"]
+    assert lines[-1].split()[-2] == "hourly_use"
+
+
+def test_a_plan_may_be_drawn(tmp_path: Path) -> None:
+    picture = tmp_path / "plan.png"
+    assert weft("plan", written(tmp_path), "--plot", picture).exit_code == 0
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert weft("plan", written(tmp_path), "--plot", tmp_path / "plan.nonsense").exit_code == 2

@@ -1,0 +1,58 @@
+"""`weft twin`: the contract's JSON, tables for people, a picture, what the last run measured, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.cli_files import GOOD, STATE, changed, weft, weft_json, written
+
+# These tests look at what happens where `valid` stays beside its source.
+NEAR = "control: {place: {policy: near}}\n"
+
+
+def test_the_twin_prints_the_contracts_json(tmp_path: Path) -> None:
+    found = weft_json("twin", written(tmp_path), "--seconds", 5, "--seed", 1)
+    assert list(found) == ["queries", "sites", "moves", "events", "wall_s", "warnings"]
+    assert found["queries"]["hourly_use"]["records_in"] > 900
+    assert any("hourly_use.hourly: cost_ms 0.1" in warning for warning in found["warnings"])
+
+
+def test_the_twin_takes_what_the_last_run_measured(tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD + NEAR)
+    state = tmp_path / STATE
+    state.mkdir(parents=True)
+    measured = {"hourly_use.hourly": {"cost_ms": 4.0, "selectivity": 0.25}}
+    (state / "measurements.jsonl").write_text(json.dumps({"operators": measured}) + "\n")
+    found = weft_json("twin", file, "--seconds", 60, "--seed", 1)
+    # 100 records a second of 4 ms on a site of capacity 2.
+    assert abs(found["sites"]["district"]["utilisation"] - 0.2) < 0.01
+    assert not any("assumed" in warning for warning in found["warnings"])
+
+
+def test_tables_and_a_picture_are_for_people(tmp_path: Path) -> None:
+    scenario = "scenario:\n  - {at_s: 1, move: hourly_use.valid, to: district}\n"
+    said = weft("twin", written(tmp_path, GOOD + NEAR + scenario), "--seconds", 5, "--plot", tmp_path / "x.svg")
+    assert said.exit_code == 0
+    assert "hourly_use.valid" in said.stdout
+    assert "utilisation" in said.stdout
+    picture = (tmp_path / "x.svg").read_text()
+    assert "<svg" in picture
+    assert weft("twin", written(tmp_path), "--seconds", 1, "--plot", tmp_path / "no" / "x.png").exit_code == 1
+
+
+def test_batches_and_disciplines_can_be_written_in_the_file(tmp_path: Path) -> None:
+    text = changed("quota: 0.8,", "quota: 0.8, batch: {interval_ms: 500, fixed_ms: 100},")
+    file = written(tmp_path, text + "control: {place: {policy: near}, serve: {discipline: slack, drop_late: true}}\n")
+    found = weft_json("twin", file, "--seconds", 20)
+    assert found["sites"]["gw-1"]["queue_max"] > 80
+    assert found["sites"]["gw-1"]["utilisation"] > 0.35
+    wrong = written(tmp_path, changed("quota: 0.8,", "batch: {interval_ms: -1},"))
+    assert weft("twin", wrong).exit_code == 2
+
+
+def test_no_source_and_no_capacity_are_wrong_input(tmp_path: Path) -> None:
+    for text in (changed("capacity: 2.0", "capacity: 0"), GOOD.replace("sources:", "nothing:")):
+        said = weft("twin", written(tmp_path, text))
+        assert said.exit_code == 2
+        assert "deployment.yaml" in said.stderr

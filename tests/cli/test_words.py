@@ -1,0 +1,137 @@
+"""What commands say: examples in help that can be copied, and numbers that mean what stands beside them."""
+
+from __future__ import annotations
+
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from test_cli_looking import STATUS, running, told
+
+from tests import ROOT
+from tests.cli.cli_files import STATE, weft, written
+from weft.cli.app import COMMANDS
+
+
+def examples() -> list[list[str]]:
+    """Every example in the help of a command, as words."""
+    found = []
+    for command, _ in COMMANDS:
+        text = (command.__doc__ or "").partition("Example:")[2]
+        found += [shlex.split(line) for line in text.splitlines() if line.strip().startswith("weft ")]
+    return found
+
+
+def test_every_command_has_an_example() -> None:
+    assert {words[1] for words in examples()} == {command.__name__ for command, _ in COMMANDS}
+
+
+@pytest.mark.parametrize("words", examples(), ids=" ".join)
+def test_examples_name_options_operators_and_sites_that_are_there(words: list[str]) -> None:
+    known = weft(words[1], "--help").stdout
+    assert [word for word in words if word.startswith("--") and word not in known] == []
+    files = [word for word in words if word.startswith("examples/")]
+    if not files:
+        return
+    # As text: its data are generated, and may not be there.
+    deployment = yaml.safe_load((ROOT / files[0]).read_text(encoding="utf-8"))
+    operators = {f"{query['name']}.{one['name']}" for query in deployment["queries"] for one in query["operators"]}
+    sites = {site["name"] for site in deployment["sites"]}
+    for before, word in pairwise(words):
+        if before == files[0] and words[1] in ("explain", "move", "profile"):
+            assert word in operators
+        if before == "--site" or (before in operators and words[1] == "move"):
+            assert word in sites
+
+
+def test_names_of_protocols_and_benchmarks_stand_in_the_help() -> None:
+    from weft.bodies import explorer
+    from weft.cli import bench
+
+    for command, names in (("explore", explorer.NAMES), ("bench", bench.names())):
+        said = " ".join(weft(command, "--help").stdout.split())
+        assert [name for name in names if name not in said] == []
+
+
+def with_counts(**counts: int) -> dict[str, Any]:
+    return {"queries": {"hourly_use": STATUS["queries"]["hourly_use"] | counts}}
+
+
+def test_status_shows_bad_and_late_records_where_there_are_any(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    told(tmp_path)
+    assert "left out" not in weft("status", file).stdout
+    told(tmp_path, **with_counts(bad_records=1234, dropped=60))
+    said = weft("status", file).stdout
+    assert "  bad records left out: hourly_use 1,234\n  late records dropped: hourly_use 60\n" in said
+
+
+def test_run_and_its_live_picture_show_bad_records() -> None:
+    from rich.console import Console
+
+    from weft.cli.tables import left_out, screen
+
+    status = {"phase": "running", **with_counts(bad_records=3)}
+    assert left_out(status) == ["bad records left out: hourly_use 3"]
+    console = Console(width=120)
+    with console.capture() as shown:
+        console.print(screen(status))
+    assert "bad records left out: hourly_use 3" in shown.get()
+
+
+def test_status_says_why_a_cost_is_not_known(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    known = {"records_in": 5, "records_out": 5, "selectivity": 1.0, "cost_ms": 0.5}
+    told(tmp_path, operators={"hourly_use.valid": known})
+    assert "until a few batches" not in weft("status", file).stdout
+    told(tmp_path, operators={"hourly_use.valid": {**known, "cost_ms": None}})
+    assert "cost ms is - until a few batches of different sizes have told it" in weft("status", file).stdout
+
+
+@pytest.mark.parametrize(
+    ("pause_ms", "said"),
+    [
+        (None, "hourly_use.valid moved from gw-1 to district; no record has come since\n"),
+        (812.4, "hourly_use.valid moved from gw-1 to district, with a pause of 812 ms\n"),
+    ],
+)
+def test_a_move_is_told_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pause_ms: float | None, said: str
+) -> None:
+    import json
+
+    from weft.cli import move
+
+    file = written(tmp_path)
+    monkeypatch.setattr(move.time, "time_ns", lambda: 7)
+    answer = {"state": "done", "why": None, "from": "gw-1", "to": "district", "pause_ms": pause_ms}
+    with running(tmp_path):
+        (tmp_path / STATE / "requests").mkdir(parents=True)
+        (tmp_path / STATE / "requests" / "7.answer.json").write_text(json.dumps(answer))
+        assert weft("move", file, "hourly_use.valid", "district").stdout == said
+
+
+def test_explain_says_who_moved_an_operator(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    move: dict[str, Any] = {"query": "hourly_use", "operator": "hourly", "from": "district", "to": "gw-1"}
+    move |= {"at_s": 3.0, "pause_ms": None}
+    told(tmp_path, moves=[{**move, "reason": "scenario"}])
+    assert "moved there by the scenario; the file as it is now would put it on district" in weft("explain", file).stdout
+    told(tmp_path, moves=[{**move, "reason": "asked for"}])
+    assert "moved there by `weft move`" in weft("explain", file).stdout
+    told(tmp_path, moves=[{**move, "reason": "scenario", "state": "refused", "why": "no"}])
+    assert "placed there by the run" in weft("explain", file).stdout
+
+
+def test_a_profile_never_claims_more_than_was_done(capsys: pytest.CaptureFixture[str]) -> None:
+    from weft.cli.profile import _print
+
+    steps = [{"offered_per_s": 50_000.0, "done_per_s": 50_000.0}, {"offered_per_s": 100_000.0, "done_per_s": 73_446.0}]
+    found = {"capacity_per_s": None, "follows_up_to_per_s": 100_000.0, "steps": steps}
+    _print({"q.o": found | {"cost_ms": 0.01, "selectivity": 1.0}})
+    said = capsys.readouterr().out
+    assert "at least 73,446" in said
+    assert "100,000" not in said

@@ -1,0 +1,102 @@
+"""An operator that asks for order reads through an operator that gives it; nothing else changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from weft.model import MoveAt, Order, Watermark
+from weft.plan import place
+from weft.plan.changing.fragments import cut
+from weft.plan.dataflow.event_times import carried_times, passes_by_sql
+from weft.plan.dataflow.ordering import is_ordering, orders_before, with_ordering
+from weft.spec import check, is_stateful
+
+FILE = """
+weft: 1
+sites: [{name: a}, {name: b}]
+links: [{from: a, to: b, delay_ms: 1}]
+sources:
+  - {name: left, site: a, format: rate, schema: "ts TIMESTAMP, k STRING", event_time: ts,
+     arrivals: {kind: constant, rate_per_s: 1}}
+  - {name: right, site: a, format: rate, schema: "at TIMESTAMP, k STRING", event_time: at,
+     arrivals: {kind: constant, rate_per_s: 1}}
+queries:
+  - name: q
+    operators:
+      - {name: good, from: [left], sql: "SELECT * FROM left WHERE k > 'b'"}
+      - {name: counted, from: [good], sql: "SELECT window(ts, '1 hour') w, count(*) c FROM good GROUP BY 1",
+         order: {late_max: 0.1}, site: b}
+      - {name: plain, from: [right], sql: "SELECT upper(right.k) AS k FROM right", order: true}
+    sink: [{from: counted, format: parquet, path: o1}, {from: plain, format: parquet, path: o2}]
+scenario: [{at_s: 5, move: q.counted, to: a}]
+"""
+
+
+def stateful(_query: object, operator: object) -> bool:
+    return is_stateful(operator)  # type: ignore[arg-type]
+
+
+def test_ordering_is_an_operator_in_front_that_replaces_the_watermark(tmp_path: Path) -> None:
+    (tmp_path / "file.yaml").write_text(FILE)
+    report = check(tmp_path / "file.yaml")
+    assert report.deployment is not None, report.errors
+    ordered = with_ordering(report.deployment)
+    assert with_ordering(ordered) == ordered
+    query = ordered.query("q")
+    assert [one.name for one in query.operators] == ["good", "counted_order", "counted", "plain_order", "plain"]
+    guard, counted = query.operator("counted_order"), query.operator("counted")
+    assert is_ordering(guard)
+    assert (guard.order, guard.site) == (Order(late_max=0.1, time="ts"), "b")
+    assert counted.from_ == ("counted_order",)
+    assert counted.sql == "SELECT window(ts, '1 hour') w, count(*) c FROM `counted_order` AS `good` GROUP BY 1"
+    assert counted.watermarks == (Watermark("0 seconds"),)
+    assert query.operator("plain").sql == "SELECT upper(right.k) AS k FROM `plain_order` AS `right`"
+    assert ordered.scenario == (MoveAt(5.0, "q.counted_order", "a"), MoveAt(5.0, "q.counted", "a"))
+
+
+def test_a_fragment_still_has_one_stateful_operator_and_time_comes_from_what_was_let_go(tmp_path: Path) -> None:
+    (tmp_path / "file.yaml").write_text(FILE)
+    ordered = with_ordering(check(tmp_path / "file.yaml").deployment)  # type: ignore[arg-type]
+    fragments = cut(ordered, place(ordered), stateful, passes_by_sql)
+    trunks = {fragment.id: (fragment.trunk, fragment.stateful) for fragment in fragments if fragment.trunk}
+    assert trunks["q.counted_order"][1] == "counted_order"
+    assert trunks["q.counted"] == (("counted",), "counted")
+    assert trunks["q.plain_order"] == (("plain_order", "plain"), "plain_order")
+    times = carried_times(ordered, stateful, passes_by_sql)
+    assert times.origin("q.counted_order", "ts") == "measured"
+
+
+def test_an_order_by_what_is_no_time_is_told(tmp_path: Path) -> None:
+    for text, field, says in (
+        ("order: {late_max: 0.1, time: k}", "queries[0].operators[1].order.time", "`k` is STRING"),
+        ("order: {time: when}", "queries[0].operators[1].order.time", "`good` has no column `when`"),
+        ("order: {held_max: 0}", "queries[0].operators[1].order.held_max", "at least 1"),
+    ):
+        (tmp_path / "file.yaml").write_text(FILE.replace("order: {late_max: 0.1}", text))
+        errors = check(tmp_path / "file.yaml").errors
+        assert [(one.field, says in one.message) for one in errors] == [(field, True)], errors
+
+
+def test_control_orders_what_keeps_state_and_nothing_else(tmp_path: Path) -> None:
+    text = FILE.replace("order: {late_max: 0.1}, ", "").replace(", order: true", "")
+    (tmp_path / "file.yaml").write_text(text + "control: {order: {lambda: 1}}\n")
+    report = check(tmp_path / "file.yaml")
+    assert report.deployment is not None, report.errors
+    names = [one.name for one in with_ordering(report.deployment).query("q").operators]
+    assert names == ["good", "counted_order", "counted", "plain"]
+
+
+def test_who_ordered_before_is_known_for_every_way(tmp_path: Path) -> None:
+    text = FILE.replace(
+        '      - {name: plain, from: [right], sql: "SELECT upper(right.k) AS k FROM right", order: true}\n',
+        '      - {name: plain, from: [right], sql: "SELECT upper(right.k) AS k, at FROM right", order: true}\n'
+        '      - {name: both, from: [good, plain], sql: "SELECT ts FROM good UNION ALL SELECT at FROM plain"}\n'
+        '      - {name: last, from: [both], sql: "SELECT ts FROM both", order: {time: ts}}\n',
+    )
+    (tmp_path / "file.yaml").write_text(text.replace("path: o2}", "path: o2}, {from: last, format: parquet, path: o3}"))
+    report = check(tmp_path / "file.yaml")
+    assert report.deployment is not None, report.errors
+    query = with_ordering(report.deployment).query("q")
+    assert orders_before(query, "plain_order") == (None,)
+    assert orders_before(query, "last_order") == (None, "plain_order")
+    assert orders_before(query, "last") == ("last_order",)

@@ -1,0 +1,124 @@
+"""What a placement would do to its queries, computed by hand here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.plan.plan_builders import deployment, op, placed, query, source
+from weft.model import Deployment, Link, Operator, Placement, Promise, Queue, Sink, Site
+from weft.plan.dataflow.rates import ideal_rates
+from weft.plan.judging.projection import Projection, latency_total_ms, project, utilisation
+
+NO_PROMISE = Promise()
+
+
+def of_q(whole: Deployment, placement: Placement) -> Projection:
+    return project(whole, placement)["q"]
+
+
+def alone(cost_ms: float, promise: Promise = NO_PROMISE, **more: Any) -> Projection:
+    site = Site("x", capacity=more.pop("capacity", 1.0), failure_probability=more.pop("failure", 0.0))
+    asked = query(op("a", "s", cost_ms=cost_ms, **more), promise=promise)
+    return of_q(deployment([site], [source("s", "x")], asked), placed(a="x"))
+
+
+def test_a_record_stays_as_long_as_in_an_m_m_1_queue() -> None:
+    # 100 records/s of 5 ms fill half of the site: 5 / (1 - 0.5).
+    assert alone(5.0).latency_ms == pytest.approx(10.0)
+    # Capacity 2 halves service and utilisation: 2.5 / (1 - 0.25).
+    assert alone(5.0, capacity=2.0).latency_ms == pytest.approx(2.5 / 0.75)
+
+
+def test_all_operators_of_a_site_slow_each_other_down() -> None:
+    asked = query(op("a", "s", cost_ms=2.0), op("b", "a", cost_ms=3.0))
+    whole = deployment(["x", "y"], [source("s", "x")], asked)
+    assert of_q(whole, placed(a="x", b="x")).latency_ms == pytest.approx(2 / 0.5 + 3 / 0.5)
+    assert of_q(whole, placed(a="x", b="y")).latency_ms == pytest.approx(2 / 0.8 + 10 + 3 / 0.7)
+
+
+def test_other_queries_count_on_the_same_site() -> None:
+    mine, other = query(op("a", "s", cost_ms=2.0)), query(op("b", "s", cost_ms=3.0), name="r")
+    whole = deployment(["x"], [source("s", "x")], mine, other)
+    placement = Placement({("q", "a"): ("x",), ("r", "b"): ("x",)})
+    assert utilisation(whole, placement, ideal_rates(whole)) == {"x": pytest.approx(0.5)}
+    assert of_q(whole, placement).latency_ms == pytest.approx(4.0)
+
+
+def test_the_slowest_way_from_a_source_to_a_sink_counts() -> None:
+    asked = query(op("a", "s", cost_ms=0.0), op("j", "a", "t", cost_ms=0.0), to="y")
+    links = (Link("x", "m", 10), Link("far", "m", 70), Link("m", "y", 5))
+    whole = deployment(["x", "m", "far", "y"], [source("s", "x"), source("t", "far")], asked, links=links)
+    assert of_q(whole, placed(a="x", j="m")).latency_ms == pytest.approx(75.0)
+
+
+def test_the_mean_counts_every_input_and_every_sink_by_its_records() -> None:
+    # 100 records/s of s and 300 of t meet in j; a quarter of j's 400 go on through k to the second sink.
+    asked = query(
+        op("j", "s", "t", cost_ms=0.0),
+        op("k", "j", cost_ms=0.0, selectivity=0.25),
+        sinks=(Sink("j", "parquet", "out/j"), Sink("k", "parquet", "out/k", site="y")),
+    )
+    links = (Link("x", "m", 10), Link("far", "m", 70), Link("m", "y", 5))
+    streams = [source("s", "x", 100.0), source("t", "far", 300.0)]
+    said = of_q(deployment(["x", "m", "far", "y"], streams, asked, links=links), placed(j="m", k="m"))
+    assert said.latency_ms == pytest.approx(75.0)
+    assert said.mean_ms == pytest.approx(0.25 * 10 + 0.75 * 70 + 0.2 * 5)
+
+
+def test_what_is_silent_counts_alike() -> None:
+    asked = query(op("j", "s", "t", cost_ms=0.0))
+    streams = [source("s", "x", None), source("t", "y", None)]
+    assert of_q(deployment(["x", "y"], streams, asked), placed(j="y")).mean_ms == pytest.approx(5.0)
+
+
+def test_a_full_site_has_no_latency_and_says_so() -> None:
+    said = alone(10.0, Promise(latency_ms=1e9))
+    assert said == Projection(None, 1.0, False, "site x is overloaded")
+    unpromised = alone(11.0)
+    assert (unpromised.latency_ms, unpromised.admitted) == (None, True)
+    assert unpromised.reason == "site x is overloaded, but no latency was promised"
+
+
+def test_availability_is_that_of_all_sites_a_query_uses_each_once() -> None:
+    sites = [Site(name, failure_probability=share) for name, share in zip("xyz", (0.1, 0.2, 0.5), strict=True)]
+    asked = query(op("a", "s", cost_ms=0.1), op("b", "a", cost_ms=0.1), to="y")
+    whole = deployment(sites, [source("s", "x")], asked)
+    assert of_q(whole, placed(a="x", b="x")).availability == pytest.approx(0.9 * 0.8)
+
+
+@pytest.mark.parametrize(
+    ("promise", "admitted", "reason"),
+    [
+        (Promise(), True, "nothing was promised"),
+        (Promise(latency_ms=10.0), True, "keeps its promised latency"),
+        (Promise(latency_ms=9.9), False, "latency 10.0 ms is above the promised 9.9 ms"),
+        (Promise(availability=0.9), True, "keeps its promised availability"),
+        (Promise(availability=0.95), False, "availability 0.9 is below the promised 0.95"),
+        (Promise(latency_ms=20.0, loss=0.0), True, "keeps its promised latency and loss"),
+        (Promise(latency_ms=1.0, availability=1.0), False,
+         "latency 10.0 ms is above the promised 1 ms; availability 0.9 is below the promised 1"),
+    ],
+)  # fmt: skip
+def test_a_query_is_admitted_where_every_promise_holds(promise: Promise, admitted: bool, reason: str) -> None:
+    said = alone(5.0, promise, failure=0.1)
+    assert (said.admitted, said.reason) == (admitted, reason)
+
+
+def test_a_queue_that_drops_on_a_full_site_breaks_a_promise_of_no_loss() -> None:
+    said = alone(20.0, Promise(loss=0.1), queue=Queue(10, "drop"))
+    assert (said.admitted, said.reason) == (False, "full queues lose 50.0% of records, promised were at most 10.0%")
+    assert alone(20.0, Promise(loss=0.1), queue=Queue(10, "block")).admitted
+
+
+def test_the_objective_weighs_queries_and_has_no_value_where_one_has_no_bound() -> None:
+    def two(second: Operator) -> tuple[Deployment, Placement]:
+        asked = query(op("a", "s", cost_ms=5.0), weight=3.0), query(second, name="r")
+        whole = deployment(["x", "y"], [source("s", "x")], *asked)
+        return whole, Placement({("q", "a"): ("x",), ("r", "b"): ("y",)})
+
+    whole, placement = two(op("b", "s", cost_ms=5.0))
+    assert latency_total_ms(whole, project(whole, placement)) == pytest.approx(3 * 10 + 20)
+    whole, placement = two(op("b", "s", cost_ms=50.0))
+    assert latency_total_ms(whole, project(whole, placement)) is None
