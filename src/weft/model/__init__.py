@@ -2,6 +2,7 @@
 
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
 from weft.model.control import Balance, Control, Place, Scale, Serve, Weights
+from weft.model.dataflow import Dataflow, Node, Outlet, dataflow, sink_name
 from weft.model.deployment import Deployment
 from weft.model.placement import Placement
 from weft.model.queries import (
@@ -30,14 +31,17 @@ __all__ = [
     "Control",
     "Cost",
     "CrashAt",
+    "Dataflow",
     "Deployment",
     "Happening",
     "JoinWindow",
     "Link",
     "MoveAt",
+    "Node",
     "OnOff",
     "Operator",
     "Order",
+    "Outlet",
     "PartitionAt",
     "Place",
     "Placement",
@@ -59,4 +63,6 @@ __all__ = [
     "Walk",
     "Watermark",
     "Weights",
+    "dataflow",
+    "sink_name",
 ]

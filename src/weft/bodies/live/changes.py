@@ -16,7 +16,7 @@ from weft.bodies.live.resuming import JOURNAL
 from weft.bodies.live.state import State
 from weft.model import Deployment, Placement
 from weft.plan.changing.difference import Recut, recut, why_impossible
-from weft.plan.changing.fragments import Fragment
+from weft.plan.changing.fragments import Fragment, with_queries
 from weft.plan.dataflow.event_times import Passes, Stateful
 from weft.plan.dataflow.ordering import guards_of
 from weft.protocol.machine import Effect, Input
@@ -126,7 +126,7 @@ class Changes:
         else:
             self.number = held["number"]
             self.placement = _placement(held["placement"], placement)
-            self.fragments = tuple(msgspec.convert(value, Fragment) for value in held["fragments"])
+            self.fragments = tuple(msgspec.convert(with_queries(value), Fragment) for value in held["fragments"])
             self.engine.adopt_plan(self.fragments, held["generations"], held["gates"])
 
     def starts(self) -> tuple[Start, ...]:

@@ -23,11 +23,10 @@ from weft.bodies.live.steering import Steering
 from weft.bodies.live.summary import status_of, summary_of
 from weft.bodies.live.transport import InProcess
 from weft.bodies.live.valid import valid
-from weft.model import Deployment, Operator, PartitionAt, Placement, Query
+from weft.model import Deployment, Operator, PartitionAt, Placement, Query, dataflow
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.changing.fragments import Fragment, cut
 from weft.plan.dataflow.event_times import carried_times, passes_by_sql
-from weft.plan.dataflow.graph import stream_of
 from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.network.paths import Path as Way
 from weft.plan.network.paths import Paths
@@ -191,7 +190,8 @@ class Run:
         def passes(query: Query, operator: Operator, name: str, column: str) -> bool:
             # Without state a function of several streams can only unite them: it is as far as the slowest.
             if operator.call is not None and len(operator.from_) > 1:
-                return column.partition(".")[0] in analysis.schemas[stream_of(query, name)].names
+                stream = dataflow(self.deployment).stream(query.name, name)
+                return column.partition(".")[0] in analysis.schemas[stream].names
             return passes_by_sql(query, operator, name, column)
 
         fragments = cut(self.deployment, self.placement, stateful, passes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.plan.dataflow.graph import sink_name
+from weft.model import sink_name
 from weft.plan.dataflow.ordering import is_ordering
 from weft.spark.ordering.holds import measured_order
 
@@ -40,6 +40,7 @@ def summary_of(run: Run) -> dict[str, Any]:
         fragment.id: {
             "site": fragment.site,
             "query": fragment.query,
+            "queries": list(fragment.queries),
             "operators": list(fragment.operators),
             "stateful": fragment.stateful,
             "reads": list(fragment.inputs),

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.model import Deployment, Placement
-from weft.plan.changing.fragments import Fragment, Relays, cut, relays_of
+from weft.model import Deployment, Placement, dataflow
+from weft.plan.changing.fragments import Fragment, Relays, cut, relays_of, upstream_first
 from weft.plan.dataflow.event_times import Passes, Stateful
-from weft.plan.dataflow.graph import stream_of
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.network.paths import Paths
 
@@ -30,24 +29,21 @@ def why_impossible(deployment: Deployment, placement: Placement, query: str, ope
     """The reason why an operator may not move to a site, None where it may: sites, links, tree rule, planned load."""
     if to not in {site.name for site in deployment.sites}:
         return f"there is no site {to}; there are: {', '.join(site.name for site in deployment.sites)}"
-    paths = Paths(deployment)
-    found = deployment.query(query)
-    step = found.operator(operator)
-    homes = {one.name: placement.home(f"{query}.{one.name}") for one in found.operators}
-    for upstream in step.from_:
-        start = homes.get(upstream) or deployment.source(upstream).site
-        why_not = paths.why_not(start, to)
+    paths, flow = Paths(deployment), dataflow(deployment)
+    node = flow.node(f"{query}.{operator}")
+    for name, stream in zip(node.operator.from_, node.inputs, strict=True):
+        why_not = paths.why_not(flow.site_of(stream, placement.homes), to)
         if why_not:
-            return f"it reads {upstream}: {why_not}"
-    for reader in found.consumers(operator):
-        why_not = paths.why_not(to, homes[reader.name])
+            return f"it reads {name}: {why_not}"
+    for reader in flow.readers(node.stream):
+        why_not = paths.why_not(to, placement.home(reader.stream))
         if why_not:
-            return f"{reader.name} reads it: {why_not}"
-    for sink in found.sinks:
-        if sink.from_ == operator and sink.site is not None:
-            why_not = paths.why_not(to, sink.site)
+            return f"{reader.operator.name if reader.queries == node.queries else reader.stream} reads it: {why_not}"
+    for outlet in flow.shown(node.stream):
+        if outlet.sink.site is not None:
+            why_not = paths.why_not(to, outlet.sink.site)
             if why_not:
-                return f"its sink stands at {sink.site}: {why_not}"
+                return f"its sink stands at {outlet.sink.site}: {why_not}"
     return _no_room(deployment, placement, query, operator, to)
 
 
@@ -55,19 +51,14 @@ def _no_room(deployment: Deployment, placement: Placement, query: str, operator:
     loads = ideal_rates(deployment).load_ms
     site = deployment.site(to)
     room = 1000.0 * site.capacity * site.quota
-    planned = sum(loads[_where(stream)] for stream in placement.on(to) if stream != f"{query}.{operator}")
-    load = loads[query, operator]
+    planned = sum(loads[stream] for stream in placement.on(to) if stream != f"{query}.{operator}")
+    load = loads[f"{query}.{operator}"]
     if load and planned + load > room:
         return (
             f"{to} has no room: {planned:.0f} ms/s planned there and {load:.0f} ms/s more, "
             f"of {room:.0f} ms/s (capacity {site.capacity:g} x quota {site.quota:g})"
         )
     return None
-
-
-def _where(stream: str) -> tuple[str, str]:
-    query, _, operator = stream.partition(".")
-    return query, operator
 
 
 def recut(
@@ -87,13 +78,12 @@ def _drains(deployment: Deployment, old: Fragment, after: tuple[Fragment, ...]) 
         goes_on = any(fragment.sinks == old.sinks and fragment.channels == old.channels for fragment in after)
         return () if goes_on or not old.channels else old.channels
     assert old.query is not None
-    query = deployment.query(old.query)
+    flow = dataflow(deployment)
     drains: dict[str, None] = {}
     for name in old.operators:
         new = next(one for one in after if one.query == old.query and name in one.operators)
-        for upstream in query.operator(name).from_:
-            stream = stream_of(query, upstream)
-            if stream in old.channels and stream != upstream and stream not in new.channels:
+        for stream in flow.node(f"{old.query}.{name}").inputs:
+            if stream in old.channels and flow.makes(stream) and stream not in new.channels:
                 drains[stream] = None
     return tuple(drains)
 
@@ -109,16 +99,3 @@ def _relays(deployment: Deployment, before: tuple[Fragment, ...], placement: Pla
                 if direct and placement.home(f"{fragment.query}.{name}") != deployment.source(upstream).site:
                     found[fragment.query, name, upstream] = f"{upstream}@{fragment.query}.{name}"
     return found
-
-
-def upstream_first(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
-    """Fragments in an order in which each stands after the writers of what it reads."""
-    waiting = list(fragments)
-    ordered: list[Fragment] = []
-    while waiting:
-        written = {stream for fragment in waiting for stream in fragment.outputs}
-        ready = [fragment for fragment in waiting if not set(fragment.channels) & (written - set(fragment.outputs))]
-        assert ready, "streams between fragments have no cycle"
-        ordered.extend(ready)
-        waiting = [fragment for fragment in waiting if fragment not in ready]
-    return tuple(ordered)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from weft.bodies.twin.control.carrier import Carrier
-from weft.bodies.twin.records import key_of
-from weft.model import Balance, Deployment, MoveAt, Placement
+from weft.bodies.twin.records import names_of
+from weft.model import Balance, Deployment, MoveAt, Placement, dataflow
 from weft.protocol import Effect
 from weft.protocol.balancing import (
     BalanceLimits,
@@ -55,7 +55,7 @@ class Balancing:
         self.carrier, self.loads, self.ask = carrier, loads, ask
         self.parent = {site.name: site.parent or "" for site in deployment.sites}
         self.tree = {site for site, up in self.parent.items() if up or site in self.parent.values()}
-        self._keys = {stream: key_of(stream) for stream in placement.homes}
+        self._keys = {stream: names_of(stream) for stream in placement.homes}
         self.homes = dict(placement.homes)
         self._places, self.streams = self._read(placement)
         self._memories = {site: self._memory(site) for site in self.tree}
@@ -69,13 +69,13 @@ class Balancing:
         places = {f"source {source.name}": source.site for source in self.deployment.sources} | self.homes
         inputs: dict[str, tuple[str, ...]] = {f"source {source.name}": () for source in self.deployment.sources}
         pinned = set(inputs)
+        flow = dataflow(self.deployment)
         moved = {what.move.partition(".")[0] for what in self.deployment.scenario if isinstance(what, MoveAt)}
         for query in self.deployment.queries:
-            inside = {operator.name for operator in query.operators}
             for operator in query.operators:
                 name = f"{query.name}.{operator.name}"
-                read = [f"{query.name}.{one}" if one in inside else f"source {one}" for one in operator.from_]
-                inputs[name] = tuple(read)
+                read = flow.node(name).inputs
+                inputs[name] = tuple(one if flow.makes(one) else f"source {one}" for one in read)
                 many = len(placement.sites_of(name)) > 1
                 if operator.site or many or query.name in moved or self.homes[name] not in self.tree:
                     pinned.add(name)
