@@ -121,7 +121,9 @@ class Wiring:
         counts = counts and self.context.measured and not copy
         if counts and not stateful and len(inputs) == 1:
             inputs, counts = self._counted_before(operator, inputs)
-        before = [one and self._late_folder(one) for one in orders_before(self.query, name)]
+        flow = dataflow(self.context.deployment)
+        ordered = orders_before(flow, flow.stream(self.query.name, name))
+        before = [one and str(self.context.folders.late(one)) for one in ordered]
         result = operators.apply(operator, inputs, self.context.deployment.folder, self._late_folder(name), before)
         return result.observe(f"out_{name}", F.count(F.lit(1)).alias("rows")) if counts else result
 
