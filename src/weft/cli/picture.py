@@ -70,14 +70,17 @@ def _positions(deployment: Deployment) -> dict[str, tuple[float, float]]:
 def _streams(
     axes: Any, deployment: Deployment, placement: Placement, at: dict[str, tuple[float, float]], colours: dict[str, str]
 ) -> None:
+    from weft.model import dataflow
+
+    flow, homes = dataflow(deployment), placement.homes
     for query in deployment.queries:
-        homes = {operator.name: placement.home(f"{query.name}.{operator.name}") for operator in query.operators}
-        pairs = {
-            (homes.get(name) or deployment.source(name).site, homes[operator.name])
-            for operator in query.operators
-            for name in operator.from_
+        nodes, outlets = flow.owned(query.name), flow.outlets_of(query.name)
+        pairs = {(flow.site_of(stream, homes), homes[node.stream]) for node in nodes for stream in node.inputs}
+        pairs |= {
+            (homes[outlet.stream], outlet.sink.site)
+            for outlet in outlets
+            if outlet.sink.site and flow.makes(outlet.stream)
         }
-        pairs |= {(homes[sink.from_], sink.site) for sink in query.sinks if sink.site and sink.from_ in homes}
         for start, end in sorted(pairs):
             if start != end:
                 arrow = {"arrowstyle": "-|>", "color": colours[query.name], "connectionstyle": "arc3,rad=0.15"}

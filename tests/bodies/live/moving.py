@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import weft.spec
-from weft.model import Deployment
+from weft.model import Deployment, dataflow
 
 SITES = ("a", "b", "c")
 FILE = """
@@ -67,10 +67,12 @@ def seeds_asked(least: int, most: int) -> range:
     return range(least, min(most, least + int(os.environ.get("WEFT_SEEDS", most - least))))
 
 
-def make(folder: Path, seed: int, records: int, rate_per_s: int, moves: int = 0) -> Deployment:
+def make(
+    folder: Path, seed: int, records: int, rate_per_s: int, moves: int = 0, text: str = FILE
+) -> Deployment:
     """The deployment with its recordings; records are late by less than the declared delay.
 
-    With `moves`, the file's own scenario moves operators about at random moments.
+    With `moves`, the file's own scenario moves operators about at random moments; `text` is another file over the same.
     """
     rng = random.Random(seed)
     for name in ("left", "right"):
@@ -86,7 +88,7 @@ def make(folder: Path, seed: int, records: int, rate_per_s: int, moves: int = 0)
     for moment in sorted(rng.uniform(0, records / rate_per_s) for _ in range(moves)):
         lines.append(f"  - {{at_s: {moment:.2f}, move: {rng.choice(OPERATORS)}, to: {rng.choice(SITES)}}}\n")
     scenario = f"scenario:\n{''.join(lines)}" if lines else ""
-    path.write_text(FILE.replace("RATE", str(rate_per_s)) + scenario)
+    path.write_text(text.replace("RATE", str(rate_per_s)) + scenario)
     return weft.spec.load(path)
 
 
@@ -100,18 +102,15 @@ def expected(session: Any, deployment: Deployment) -> dict[str, list[str]]:
     from weft.spark.fragments.operators import apply
     from weft.spark.sources.streams import struct
 
-    found = {}
-    for query in deployment.queries:
-        frames = {
-            source.name: session.read.schema(struct(source.schema)).csv(str(Path(deployment.folder) / str(source.path)))
-            for source in deployment.sources
-        }
-        for operator in query.operators:
-            inputs = {name: frames[name] for name in operator.from_}
-            frames[operator.name] = apply(operator, inputs, deployment.folder)
-        for sink in query.sinks:
-            found[sink.from_] = rows_of(frames[sink.from_])
-    return found
+    flow = dataflow(deployment)
+    frames = {
+        source.name: session.read.schema(struct(source.schema)).csv(str(Path(deployment.folder) / str(source.path)))
+        for source in deployment.sources
+    }
+    for node in flow.nodes:
+        inputs = {name: frames[stream] for name, stream in zip(node.operator.from_, node.inputs, strict=True)}
+        frames[node.stream] = apply(node.operator, inputs, deployment.folder)
+    return {outlet.sink.from_: rows_of(frames[outlet.stream]) for outlet in flow.outlets}
 
 
 def delivered(session: Any, deployment: Deployment) -> dict[str, list[str]]:

@@ -21,6 +21,7 @@ from weft.spark.measuring import samples as trial
 from weft.spark.session.lent import Lent, let_go
 from weft.spark.session.starting import start_session
 from weft.spark.sources.arrivals import Flow
+from weft.spec import with_reads_from
 
 BEHIND_MAX = 0.5  # of what a step offers: a batch or two under way are less, and a hiccup does not count
 RATE_PER_S_FIRST = 25.0
@@ -213,13 +214,18 @@ class _Profile:
         """A deployment of this operator, its inputs replayed at a rising rate."""
         sources = []
         watermarks = []
-        for name in self.operator.from_:
+        # A stream of another query becomes a source, whose name has no dot.
+        named = {name: name.replace(".", "__") for name in self.operator.from_}
+        for name, own in named.items():
             path, columns = str(self.folder / name), self._columns(name)
-            sources.append(Source(name, SITE, "replay", columns, path, event_time=self._time(name), arrivals=arrivals))
+            sources.append(Source(own, SITE, "replay", columns, path, event_time=self._time(name), arrivals=arrivals))
             watermark = self._watermark(name)
             if watermark is not None:
-                watermarks.append(replace(watermark, input=name))
-        operator: Operator = replace(self.operator, site=None, watermarks=tuple(watermarks))
+                watermarks.append(replace(watermark, input=own))
+        sql = self.operator.sql and with_reads_from(self.operator.sql, {a: b for a, b in named.items() if a != b})
+        operator: Operator = replace(
+            self.operator, from_=tuple(named.values()), sql=sql, site=None, watermarks=tuple(watermarks)
+        )
         sink = next((one for one in self.query.sinks if one.from_ == operator.name), None)
         mode, key = (sink.mode, sink.key) if sink is not None else ("append", ())
         out = Sink(operator.name, "parquet", str(self.folder / "out"), mode=mode, key=key)
