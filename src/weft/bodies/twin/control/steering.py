@@ -21,6 +21,7 @@ from weft.bodies.twin.records import Records, Scaling
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
+from weft.protocol.balancing import AGAIN_MS, asks_again
 from weft.protocol.hosting import (
     Agent,
     Died,
@@ -192,9 +193,9 @@ class Steering:
         operator, to, at_s = self._asked[number]
         if number not in self._why:
             self.warnings.append(f"{operator} did not move to {to} at {at_s:g} s: {reason}")
-        elif self.homes[operator] != to and self.balancing and self.balancing.homes[operator] == to:
+        elif self.balancing and asks_again(self.homes[operator], self.balancing.homes[operator], to):
             again = partial(self._ask, operator, to, self._why[number])
-            self.carrier.at(self.carrier.now_ns + AGAIN_NS, again)
+            self.carrier.at(self.carrier.now_ns + AGAIN_MS * NS_PER_MS, again)
 
     def _cut(self, one: str, other: str, until_ns: int) -> None:
         self.records.cut(one, other, until_ns)
