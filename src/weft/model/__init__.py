@@ -3,6 +3,16 @@
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
 from weft.model.control import Balance, Control, Place, Scale, Serve, Weights
 from weft.model.deployment import Deployment
+from weft.model.observed import (
+    Observed,
+    ObservedOperator,
+    ObservedQuery,
+    ObservedSite,
+    ObservedSource,
+    Quantiles,
+    observed_from_json,
+    observed_of,
+)
 from weft.model.placement import Placement
 from weft.model.queries import (
     Column,
@@ -35,6 +45,11 @@ __all__ = [
     "JoinWindow",
     "Link",
     "MoveAt",
+    "Observed",
+    "ObservedOperator",
+    "ObservedQuery",
+    "ObservedSite",
+    "ObservedSource",
     "OnOff",
     "Operator",
     "Order",
@@ -43,6 +58,7 @@ __all__ = [
     "Placement",
     "Poisson",
     "Promise",
+    "Quantiles",
     "Query",
     "Queue",
     "RateAt",
@@ -59,4 +75,6 @@ __all__ = [
     "Walk",
     "Watermark",
     "Weights",
+    "observed_from_json",
+    "observed_of",
 ]
