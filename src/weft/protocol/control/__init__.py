@@ -2,6 +2,8 @@
 
 from weft.protocol.control.controller import Controller, ControllerLimits
 from weft.protocol.control.neighbourhood import neighbourhood
+from weft.protocol.control.rounds import Rounds
+from weft.protocol.control.rules import RULES, Desire, desires
 from weft.protocol.control.words import (
     BALANCE,
     FAILOVER,
@@ -31,6 +33,7 @@ __all__ = [
     "PERSON",
     "PRECEDENCE",
     "PROMISE",
+    "RULES",
     "SCALE",
     "Advise",
     "AskFor",
@@ -41,12 +44,15 @@ __all__ = [
     "Controller",
     "ControllerLimits",
     "Decline",
+    "Desire",
     "Forgotten",
     "NoWord",
     "Noticed",
     "Observation",
     "Rested",
+    "Rounds",
     "Shift",
     "Wished",
+    "desires",
     "neighbourhood",
 ]

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 
 from weft.bodies.twin.control.balancing import MARK, Balancing
 from weft.bodies.twin.control.carrier import Carrier
+from weft.bodies.twin.control.observing import CONTROLLER, Advising
 from weft.bodies.twin.control.scaling import MARK as SCALE_MARK
 from weft.bodies.twin.control.scaling import Scaling as Autoscaling
 from weft.bodies.twin.outcome.result import Move
@@ -70,7 +71,7 @@ def steers(deployment: Deployment) -> bool:
 
 def interrupts(deployment: Deployment) -> bool:
     """Whether something in a deployment may hold an operator or a site in mid-service, or change who serves."""
-    return steers(deployment) or deployment.control.scale is not None
+    return steers(deployment) or deployment.control.scale is not None or deployment.control.advise is not None
 
 
 class Steering:
@@ -123,6 +124,17 @@ class Steering:
         if (scale := deployment.control.scale) is not None:
             acts = (self.start_instance, self.stop_instance, self.moves)
             self.scaling = Autoscaling(scale, deployment, placement, self.carrier, records, self.homes, *acts)
+        self.advising: Advising | None = None
+        if deployment.control.advise is not None:
+            self.advising = Advising(deployment, self)
+
+    def up(self, site: str) -> bool:
+        """True if a site is not lost."""
+        return site not in self._down
+
+    def running(self) -> Placement:
+        """Where operators run now."""
+        return Placement({self._keys[name]: (site,) for name, site in self.homes.items()})
 
     @cached_property
     def _paths(self) -> Paths:
@@ -254,7 +266,8 @@ class Steering:
 
     def _perform(self, site: str, effect: Effect) -> None:
         carrier = self.carrier
-        part = {MARK: self.balancing, SCALE_MARK: self.scaling}.get(site.partition(":")[0] + ":")
+        parts = {MARK: self.balancing, SCALE_MARK: self.scaling, f"{CONTROLLER}:": self.advising}
+        part = parts.get(site.partition(":")[0] + ":")
         if part is not None:
             part.perform(site, effect)
             return
