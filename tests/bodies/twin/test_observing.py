@@ -31,7 +31,7 @@ from weft.model import (
 )
 from weft.protocol import parse_story_line
 
-AT_LEFT = Placement({("q", name): ("left",) for name in ("one", "two", "three")})
+AT_LEFT = Placement({f"q.{name}": "left" for name in ("one", "two", "three")})
 ADVISED = Control(advise=Advising(period_s=10.0))
 
 

@@ -82,7 +82,7 @@ def test_nothing_is_put_on_a_site_that_is_down() -> None:
     down = replace(SEEN, sites={"a": ObservedSite(0.5), "b": ObservedSite(None, up=False)})
     found = believed(world(), down)
     assert found.site("b").capacity == 0.0
-    assert {sites[0] for sites in place(found).sites.values()} == {"a"}
+    assert set(place(found).homes.values()) == {"a"}
 
 
 def test_what_was_not_measured_stays_as_declared() -> None:

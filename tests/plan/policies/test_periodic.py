@@ -42,14 +42,14 @@ def world(rate_per_s: float = 100.0, **place: object) -> Deployment:
     )
 
 
-ALL_AT_A = Placement({("q", name): ("a",) for name, _ in OPERATORS})
+ALL_AT_A = Placement({f"q.{name}": "a" for name, _ in OPERATORS})
 
 
 def test_an_overloaded_site_is_left_by_what_makes_room() -> None:
     found = periodic(world(), ALL_AT_A, price=10.0)
     assert found is not None
     assert found.value_before is None, "1.05 of work a second is asked of a"
-    assert found.leaves[0] == Leave("q", "heavy", "a", "b", found.leaves[0].why)
+    assert found.leaves[0] == Leave("q.heavy", "a", "b", found.leaves[0].why)
     assert found.leaves[0].why
     assert found.reason().endswith("instead of without bound")
 
@@ -73,7 +73,7 @@ def test_what_runs_best_already_stays() -> None:
     assert found is not None
     better = ALL_AT_A
     for leave in found.leaves:
-        better = better.put(leave.query, leave.operator, leave.after)
+        better = better.put(leave.stream, leave.after)
     assert periodic(world(), better, price=0.0) is None
 
 
@@ -82,9 +82,9 @@ def test_theta_keeps_the_lightest_where_they_run(policy: str) -> None:
     moved = {}
     for keep in (0.0, 0.34, 0.99):
         found = periodic(world(300.0, policy=policy, keep=keep, objective="potential"), ALL_AT_A, price=0.0)
-        moved[keep] = set() if found is None else {leave.operator for leave in found.leaves}
-    assert "light" not in moved[0.34]
-    assert moved[0.99] <= {"heavy"}
+        moved[keep] = set() if found is None else {leave.stream for leave in found.leaves}
+    assert "q.light" not in moved[0.34]
+    assert moved[0.99] <= {"q.heavy"}
     assert moved[0.0]
 
 
@@ -94,15 +94,15 @@ def test_ordering_goes_with_what_it_guards_and_is_not_named() -> None:
     heavy = replace(query.operators[0], order=Order(time="t"))
     ordered = with_ordering(replace(plain, queries=(replace(query, operators=(heavy, *query.operators[1:])),)))
     running = with_guards(ordered, ALL_AT_A)
-    assert ("q", "heavy_order") in running.sites
+    assert "q.heavy_order" in running.homes
     found = periodic(ordered, running, price=0.0)
     assert found is not None
-    assert "heavy" in {leave.operator for leave in found.leaves}
-    assert "heavy_order" not in {leave.operator for leave in found.leaves}
+    assert "q.heavy" in {leave.stream for leave in found.leaves}
+    assert "q.heavy_order" not in {leave.stream for leave in found.leaves}
 
 
 def test_an_operator_whose_site_is_gone_moves_at_any_price() -> None:
-    gone = Placement({("q", name): ("elsewhere",) for name, _ in OPERATORS})
+    gone = Placement({f"q.{name}": "elsewhere" for name, _ in OPERATORS})
     found = periodic(world(10.0, hop_ms=0.0), gone, price=1e12)
     assert found is not None
-    assert {leave.operator for leave in found.leaves} == {name for name, _ in OPERATORS}
+    assert {leave.stream for leave in found.leaves} == {f"q.{name}" for name, _ in OPERATORS}

@@ -24,10 +24,9 @@ from weft.plan.stop import after_steps
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """An operator that should run elsewhere, and why there."""
+    """The operator of a stream that should run elsewhere, and why there."""
 
-    query: str
-    operator: str
+    stream: str
     before: str
     after: str
     why: str
@@ -74,10 +73,12 @@ def _with_guards(deployment: Deployment, running: Placement, found: Placement) -
     """The placement found, with ordering operators where they are, or where what they guard goes."""
     for query in deployment.queries:
         for operator in query.operators:
-            home, before = found.home(query.name, operator.name), running.home(query.name, operator.name)
-            for guard in guards_of(query, operator.name):
-                stays = running.home(query.name, guard) if home == before else home
-                found = found.put(query.name, guard, stays, found.reasons.get((query.name, guard), ""))
+            stream = f"{query.name}.{operator.name}"
+            home = found.home(stream)
+            for name in guards_of(query, operator.name):
+                guard = f"{query.name}.{name}"
+                stays = running.home(guard) if home == running.home(stream) else home
+                found = found.put(guard, stays, found.reasons.get(guard, ""))
     return found
 
 
@@ -85,10 +86,10 @@ def _leaves(deployment: Deployment, running: Placement, found: Placement) -> lis
     leaves = []
     for query in deployment.queries:
         for operator in query.operators:
-            before, after = (one.home(query.name, operator.name) for one in (running, found))
+            stream = f"{query.name}.{operator.name}"
+            before, after = running.home(stream), found.home(stream)
             if before != after and not is_ordering(operator):
-                why = found.reasons.get((query.name, operator.name), "")
-                leaves.append(Leave(query.name, operator.name, before, after, why))
+                leaves.append(Leave(stream, before, after, found.reasons.get(stream, "")))
     return leaves
 
 
@@ -104,7 +105,7 @@ def _pays(given: Problem, running: Placement, found: Placement, price: float) ->
 def _value(deployment: Deployment, placement: Placement) -> float | None:
     """What is minimised, as people are told it; None where it has no bound, or an operator stands nowhere."""
     sites = {site.name for site in deployment.sites}
-    if any(homes[0] not in sites for homes in placement.sites.values()):
+    if not sites.issuperset(placement.homes.values()):
         return None
     if deployment.control.place.objective == "potential":
         return potential(deployment, placement).total

@@ -85,7 +85,7 @@ class Rounds:
         moves = [
             {"query": of[0], "operator": of[2], "from": shift.before, "to": shift.after}
             for shift in desire.shifts
-            for of in (shift.of.rpartition("."),)
+            for of in (shift.of.partition("."),)
         ]
         last = self._looks[-1]
         self._looks[-1] = {**last, which: [*last[which], {"who": desire.who, "moves": moves, **said}]}
@@ -99,7 +99,7 @@ def _says(look: dict[str, Any]) -> tuple[Any, ...]:
 def _shifts(before: Placement, now: Placement) -> tuple[Shift, ...]:
     """What runs elsewhere than it did."""
     return tuple(
-        Shift(f"{query}.{operator}", before.home(query, operator), now.home(query, operator))
-        for query, operator in now.sites
-        if (query, operator) in before.sites and before.home(query, operator) != now.home(query, operator)
+        Shift(stream, before.homes[stream], site)
+        for stream, site in now.homes.items()
+        if before.homes.get(stream, site) != site
     )

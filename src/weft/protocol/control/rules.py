@@ -36,7 +36,7 @@ def periodic_placement(deployment: Deployment, observed: Observed, running: Plac
     except NoPlacement:
         return  # with what is down no placement is possible, and nothing can be better than what runs
     if found is not None:
-        shifts = tuple(Shift(f"{one.query}.{one.operator}", one.before, one.after) for one in found.leaves)
+        shifts = tuple(Shift(one.stream, one.before, one.after) for one in found.leaves)
         broken = [name for name, query in observed.queries.items() if query.promise_kept is False]
         whose = f"the promise of {', '.join(broken)} is broken; " if broken else ""
         yield Desire(PROMISE if broken else BALANCE, shifts, whose + found.reason())

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from weft.bodies.twin.control.carrier import Carrier
+from weft.bodies.twin.records import key_of
 from weft.model import Balance, Deployment, Placement
 from weft.protocol import Effect
 from weft.protocol.balancing import (
@@ -46,9 +47,9 @@ class Balancing:
     ) -> None:
         self._period_ns = round(balance.period_s * NS_PER_S)
         self.carrier, self.loads, self.ask = carrier, loads, ask
-        self._keys = {f"{query}.{operator}": (query, operator) for query, operator in placement.sites}
-        self.homes = {name: placement.sites[key][0] for name, key in self._keys.items()}
-        shared = {name for name, key in self._keys.items() if len(placement.sites[key]) > 1}
+        self._keys = {stream: key_of(stream) for stream in placement.homes}
+        self.homes = dict(placement.homes)
+        shared = {stream for stream in placement.homes if len(placement.sites_of(stream)) > 1}
         self.tree = BalancedTree(balance, deployment, self.homes, shared)
         self._memories = {site: self.tree.memory(site, _address) for site in self.tree.sites}
         self._arrived: dict[str, int] = {}
