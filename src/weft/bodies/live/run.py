@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weft.bodies.live.advising import Advising
 from weft.bodies.live.carrier import Carrier
 from weft.bodies.live.changes import Changes, Move
 from weft.bodies.live.failing import RunFailed, failed
@@ -91,6 +92,7 @@ class Run:
         self.crashed: set[str] = set()
         self._steering = Steering(self)
         self._measurements = Measurements(self, self.state.path)
+        self.advising: Advising | None = None
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
@@ -213,6 +215,12 @@ class Run:
         self._desk = Carrier(desk, self._transport, self._perform, self._story)
         self.changes.feed = self._desk.feed
         self._desk.start()
+        if self.deployment.control.advise is not None:
+            changes = self.changes
+            self.advising = Advising(
+                self.deployment, self.meter, lambda: changes.placement, self._transport, self._story
+            )
+            self.advising.start()
         self.phase = "launching"
         self._tell(InForce(self.changes.number, self.changes.starts()))
         deadline = time.monotonic() + START_S_MAX
@@ -331,6 +339,8 @@ class Run:
                 if self.options.measured:
                     self.progress.look()
                     self._measurements.look()
+                    if self.advising is not None and self.flowing_s is not None:
+                        self.advising.look(self.flowed_s(), self.progress, self.crashed)
                     self.state.tell("status.json", self.status())
                 self.spark.beat()
                 self.progress.engine.look_after()
@@ -372,6 +382,8 @@ class Run:
         return summary
 
     def _close(self) -> None:
+        if self.advising is not None:
+            self.advising.stop()
         if self._desk is not None:
             self._desk.stop()
         if self.changes is not None:

@@ -63,6 +63,7 @@ def summary_of(run: Run) -> dict[str, Any]:
         "warnings": run.warnings,
         "placement": (changes.placement if changes else run.placement).as_json(),
         "operators": progress.operators() if progress else {},
+        **({"advice": run.advising.latest()} if run.advising is not None else {}),
         **_ordering(run),
         **_syncs(run),
         "fragments": fragments,
