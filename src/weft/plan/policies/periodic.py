@@ -63,6 +63,8 @@ def periodic(deployment: Deployment, running: Placement, price: float, seed: int
         found = PLANNERS[policy](deployment, running, rng, stop)
     found = _with_guards(deployment, running, found)
     leaves = tuple(_leaves(deployment, running, found))
+    if any(deployment.site(leave.after).capacity <= 0 for leave in leaves):
+        return None  # what would have to run cannot run anywhere
     if not leaves or not _pays(problem(deployment), running, found, price * len(leaves)):
         return None
     values = (_value(deployment, placement) for placement in (running, found))
