@@ -15,9 +15,10 @@ from weft.bodies.live.carrier import Carrier
 from weft.bodies.live.changes import Changes, Move
 from weft.bodies.live.failing import RunFailed, failed
 from weft.bodies.live.measure import Meter
+from weft.bodies.live.measured import last_measured
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.progress import Progress
-from weft.bodies.live.resuming import Removal, Resuming, source_files
+from weft.bodies.live.resuming import JOURNAL, Removal, Resuming, source_files
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import STOP, CannotRun, State, identity, why_not_writable
 from weft.bodies.live.steering import Steering
@@ -32,6 +33,7 @@ from weft.plan.dataflow.graph import stream_of
 from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.network.paths import Path as Way
 from weft.plan.network.paths import Paths
+from weft.plan.observing.measured import with_measured
 from weft.protocol.hosting import AllDone, AllRunning, AllStopped, FragmentIsDown, GaveUp, Remember, Want
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import Desk, InForce, Leave
@@ -152,9 +154,20 @@ class Run:
                 if why_not:
                     raise CannotRun(f"sink of {query.name}: {where}: {why_not}")
         try:
-            self.placement = place(counting_hops(self.deployment))
+            self.placement = place(counting_hops(self._as_measured()))
         except NoPlacement as error:
             raise CannotRun(str(error)) from error
+
+    def _as_measured(self) -> Deployment:
+        """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it.
+
+        Where a plan is in force already it is the one that runs, and nothing needs to be known better.
+        """
+        if (self.state.path / JOURNAL).exists() and not self.options.fresh:
+            return self.deployment
+        known, taken = with_measured(self.deployment, last_measured(self.state.path))
+        self.notes = [*(note for note in self.notes if note not in taken), *taken]
+        return known
 
     def would_remove(self) -> Removal:
         """What starting over would remove; CannotRun where it must not."""
