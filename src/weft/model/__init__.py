@@ -1,9 +1,19 @@
 """What exists? Frozen values: query, operator, stream, site, link, placement, promise."""
 
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
-from weft.model.control import Balance, Control, Place, Scale, Serve, Weights
+from weft.model.control import Advising, Balance, Control, Place, Scale, Serve, Weights
 from weft.model.dataflow import Dataflow, Node, Outlet, dataflow, sink_name
 from weft.model.deployment import Deployment
+from weft.model.observed import (
+    Observed,
+    ObservedOperator,
+    ObservedQuery,
+    ObservedSite,
+    ObservedSource,
+    Quantiles,
+    observed_from_json,
+    observed_of,
+)
 from weft.model.placement import Placement
 from weft.model.queries import (
     Column,
@@ -23,6 +33,7 @@ from weft.model.scenario import CrashAt, Happening, MoveAt, PartitionAt, RateAt,
 from weft.model.sites import Batch, Link, Site
 
 __all__ = [
+    "Advising",
     "Arrivals",
     "Balance",
     "Batch",
@@ -38,6 +49,11 @@ __all__ = [
     "Link",
     "MoveAt",
     "Node",
+    "Observed",
+    "ObservedOperator",
+    "ObservedQuery",
+    "ObservedSite",
+    "ObservedSource",
     "OnOff",
     "Operator",
     "Order",
@@ -47,6 +63,7 @@ __all__ = [
     "Placement",
     "Poisson",
     "Promise",
+    "Quantiles",
     "Query",
     "Queue",
     "RateAt",
@@ -64,5 +81,7 @@ __all__ = [
     "Watermark",
     "Weights",
     "dataflow",
+    "observed_from_json",
+    "observed_of",
     "sink_name",
 ]

@@ -9,7 +9,7 @@ from weft.spec.ordering import AT_ONCE, order_of, with_ordered_time
 from weft.spec.paths import absolute
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
-from weft.spec.reads import with_named_reads
+from weft.spec.reads import after_what_they_read, with_named_reads
 from weft.spec.sql import with_reads_from
 from weft.spec.store import store_of
 from weft.spec.streams import columns
@@ -21,6 +21,7 @@ __all__ = [
     "Report",
     "SpecError",
     "absolute",
+    "after_what_they_read",
     "as_plain",
     "changes_count",
     "check",

@@ -7,7 +7,7 @@ from typing import Any
 from weft import model
 from weft.model import Deployment
 from weft.spec.ddl import Ddl
-from weft.spec.forms import ByKind, ByVerb, CostForm, OrderForm, Watermarks
+from weft.spec.forms import AdviseForm, ByKind, ByVerb, CostForm, OrderForm, Watermarks
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
 from weft.spec.store import StoreForm
 from weft.spec.tables import ByName, Items, Key, Table
@@ -329,6 +329,7 @@ CONTROL = Table(
         Key("scale", SCALE, "changes the number of instances; absent: off"),
         Key("order", OrderForm(), "puts late records in order; absent: off"),
         Key("serve", SERVE, "in which order the twin serves records; absent: as they come"),
+        Key("advise", AdviseForm(), "says every period what periodic placement would move; absent: off"),
     ),
 )
 

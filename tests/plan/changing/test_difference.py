@@ -7,9 +7,13 @@ from dataclasses import asdict, replace
 import msgspec
 
 from weft.model import Column, Cost, Deployment, Link, Operator, Placement, Poisson, Query, Sink, Site, Source
-from weft.plan.changing.difference import recut, why_impossible
+from weft.model.wishes import AddQuery, RemoveQuery, Replace
+from weft.plan.changing.difference import difference
 from weft.plan.changing.fragments import Fragment, cut, with_queries
+from weft.plan.changing.next_plan import next_plan, why_impossible
+from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan, first_plan
 from weft.plan.dataflow.event_times import passes_by_sql
+from weft.plan.network.paths import Paths
 from weft.spec import is_stateful
 
 KEEP = Operator("keep", ("left",), sql="SELECT * FROM left WHERE v > 0", cost_ms=Cost("constant", (5.0,)))
@@ -31,10 +35,22 @@ def placed(**homes: str) -> Placement:
     return placement
 
 
-def change(before: Placement, after: Placement):  # type: ignore[no-untyped-def]
-    found = deployment()
-    old = cut(found, before, lambda _, operator: is_stateful(operator), passes_by_sql)
-    return recut(found, old, after, lambda _, operator: is_stateful(operator), passes_by_sql)
+def rules() -> Rules:
+    def cut_up(found, placement, relays):  # type: ignore[no-untyped-def]
+        return cut(found, placement, lambda _, operator: is_stateful(operator), passes_by_sql, relays)
+
+    return Rules(cut_up, Paths(deployment()))
+
+
+def after(now: RunningPlan, placement: Placement) -> RunningPlan:
+    then = next_plan(now, Replace(placement), rules())
+    assert isinstance(then, RunningPlan), then
+    return then
+
+
+def change(before: Placement, placement: Placement):  # type: ignore[no-untyped-def]
+    now = first_plan(deployment(), before, rules())
+    return difference(now, after(now, placement))
 
 
 def test_a_move_leaves_other_fragments_alone() -> None:
@@ -58,22 +74,21 @@ def test_a_reader_that_joins_a_fragment_drains_its_channel_even_where_others_sti
 
 def test_whoever_leaves_the_site_of_its_source_takes_a_relay_along_and_keeps_it() -> None:
     before, away = placed(keep="a", shape="b", small="b"), placed(keep="b", shape="b", small="b")
-    found = change(before, away)
-    assert "left@q.keep" in [fragment.id for fragment in found.starts]
-    back = recut(deployment(), found.fragments, before, lambda _, operator: is_stateful(operator), passes_by_sql)
+    moved = after(first_plan(deployment(), before, rules()), away)
+    assert "left@q.keep" in [fragment.id for fragment in moved.fragments]
+    back = after(moved, before)
     keep = next(fragment for fragment in back.fragments if "keep" in fragment.operators)
     assert keep.channels == ("left@q.keep",)
     assert keep.sources == ()
 
 
-def test_a_move_without_a_way_or_room_is_refused_with_the_reason() -> None:
-    placement = placed(keep="a", shape="a", small="a")
-    assert why_impossible(deployment(), placement, "q", "keep", "b") is None
-    no_way = why_impossible(deployment(), placement, "q", "keep", "far")
-    assert no_way == "it reads left: no path of links leads from a to far"
-    no_room = why_impossible(deployment(rate_per_s=300.0), placement, "q", "keep", "b")
-    assert no_room is not None
-    assert no_room.startswith("b has no room: 0 ms/s planned there and 1500 ms/s more")
+def test_nothing_ends_at_a_site_that_is_gone() -> None:
+    now = first_plan(deployment(), placed(keep="a", shape="b", small="c"), rules())
+    then = after(now, placed(keep="a", shape="a", small="c"))
+    found = difference(now, then, gone="b")
+    assert [old.id for old in found.lost] == ["q.shape"]
+    assert "q.shape" not in [old.id for old, _ in found.ends]
+    assert [old.id for old in found.olds][-1] == "q.shape"
 
 
 def two_queries() -> Deployment:
@@ -85,21 +100,13 @@ def two_queries() -> Deployment:
     return replace(found, queries=(asked, *found.queries))
 
 
-def rules(_: Query, operator: Operator) -> bool:
-    return is_stateful(operator)
-
-
-def cut_of(placement: Placement) -> tuple[Fragment, ...]:
-    return cut(two_queries(), placement, rules, passes_by_sql)
-
-
 def together(site: str, **others: str) -> Placement:
     homes = {"q.keep": site, "q.shape": site, "q.small": site, "r.totals": site, "r.last": site}
     return Placement(homes | {name.replace("__", "."): home for name, home in others.items()})
 
 
 def test_between_queries_there_is_always_a_channel() -> None:
-    found = cut_of(together("a"))
+    found = first_plan(two_queries(), together("a"), rules()).fragments
     assert [(one.id, one.queries, one.operators) for one in found] == [
         ("q.keep", ("q",), ("keep", "shape", "small")), ("r.totals", ("r",), ("totals", "last")),
     ]  # fmt: skip
@@ -109,31 +116,49 @@ def test_between_queries_there_is_always_a_channel() -> None:
 
 
 def test_a_move_of_either_side_leaves_the_other_querys_fragments_alone() -> None:
-    now = cut_of(together("a"))
+    now = first_plan(two_queries(), together("a"), rules())
     for moved, stays in (("q__keep", "r.totals"), ("r__totals", "q.keep"), ("r__last", "q.keep")):
-        found = recut(two_queries(), now, together("a", **{moved: "b"}), rules, passes_by_sql)
+        then = after(now, together("a", **{moved: "b"}))
+        found = difference(now, then)
         assert {old.query for old, _ in found.ends} == {moved[0]}
-        assert stays in [one.id for one in found.fragments]
+        assert stays in [one.id for one in then.fragments]
         assert stays not in [one.id for one in found.starts]
         assert all("q.keep" not in drains for _, drains in found.ends)
 
 
-def test_a_move_must_leave_a_way_to_readers_of_other_queries() -> None:
-    placement = together("a", r__totals="c", r__last="c")
-    whole = replace(two_queries(), links=(Link("a", "b"), Link("a", "c", oneway=True), Link("a", "far")))
-    assert why_impossible(whole, placement, "q", "shape", "b") is None
-    refused = why_impossible(replace(whole, links=(*whole.links, Link("b", "far"))), placement, "q", "keep", "c")
-    assert refused == "shape reads it: no path of links leads from c to a"
-    alone = Placement({**placement.homes, "q.shape": "far", "q.small": "far", "r.totals": "c"})
-    no_way = replace(whole, links=(Link("a", "c", oneway=True), Link("a", "far")))
-    assert why_impossible(no_way, alone, "r", "totals", "b") == "it reads q.keep: no path of links leads from a to b"
-    lone = replace(no_way, links=(Link("a", "c", oneway=True), Link("a", "far"), Link("b", "far"), Link("a", "b")))
-    cut_off = replace(lone, links=tuple(one for one in lone.links if one.to != "c"))
-    assert why_impossible(cut_off, alone, "q", "keep", "b") == "r.totals reads it: no path of links leads from b to c"
+def test_moves_of_both_at_once_end_upstream_first() -> None:
+    now = first_plan(two_queries(), together("a"), rules())
+    found = difference(now, after(now, together("b")))
+    assert [old.id for old, _ in found.ends] == ["q.keep", "r.totals"]
+    assert {(new.id, new.site) for new in found.starts} >= {("q.keep", "b"), ("r.totals", "b")}
+
+
+def test_a_move_must_leave_a_way_to_what_is_read_and_to_readers_of_other_queries() -> None:
+    placement = Placement({"q.keep": "a", "q.shape": "far", "q.small": "far", "r.totals": "c", "r.last": "c"})
+    whole = replace(two_queries(), links=(Link("a", "c", oneway=True), Link("a", "far")))
+    why_not = why_impossible(whole, placement, "r.totals", "b", Paths(whole))
+    assert why_not == "it reads q.keep: no path of links leads from a to b"
+    whole = replace(whole, links=(Link("a", "b"), Link("a", "far")))
+    why_not = why_impossible(whole, placement, "q.keep", "b", Paths(whole))
+    assert why_not == "r.totals reads it: no path of links leads from b to c"
+
+
+def test_a_query_is_added_once_what_it_reads_is_there() -> None:
+    reads, whole = two_queries().queries[0], deployment()
+    now = first_plan(whole, placed(keep="a", shape="a", small="a"), rules())
+    wish = AddQuery(reads, {"r.totals": "b", "r.last": "b"})
+    then = next_plan(now, wish, rules())
+    assert isinstance(then, RunningPlan)
+    # What it reads leaves its fragment from now on.
+    assert {old.id for old in difference(now, then).olds} == {"q.keep"}
+    other = replace(reads, operators=(replace(reads.operators[0], from_=("q.gone",)), reads.operators[1]))
+    refused = next_plan(now, replace(wish, query=other), rules())
+    assert refused == Impossible("r.totals reads q.gone, which is not there")
+    assert next_plan(then, RemoveQuery("q"), rules()) == Impossible("r.totals reads q.keep: remove r first")
 
 
 def test_a_journal_of_an_earlier_version_is_read() -> None:
-    now = cut_of(together("a"))[1]
+    now = first_plan(two_queries(), together("a"), rules()).fragments[1]
     plain = asdict(now)
     del plain["queries"]
     assert msgspec.convert(with_queries({**plain, "query": "r"}), Fragment) == now

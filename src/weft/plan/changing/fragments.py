@@ -90,6 +90,18 @@ def cut(
     return (*first, *fragments)
 
 
+def each_alone(deployment: Deployment, placement: Placement, relays: Relays) -> tuple[Fragment, ...]:
+    """Every operator as a fragment of its own, named by its stream; sources and sinks are served where they are."""
+    del relays  # who reads a source away from it is sent its records directly
+    return tuple(
+        Fragment(
+            node.stream, placement.home(node.stream), node.queries, (node.operator.name,), (), None, (),
+            tuple(dict.fromkeys(node.inputs)), (node.stream,), (),
+        )
+        for node in dataflow(deployment).nodes
+    )  # fmt: skip
+
+
 def with_queries(plain: Mapping[str, Any]) -> Mapping[str, Any]:
     """A fragment's plain form; one of an earlier version names one query, or none."""
     if "queries" in plain:

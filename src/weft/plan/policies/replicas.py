@@ -11,11 +11,12 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
-from weft.model import Dataflow, Deployment, Node, Placement, Query, dataflow
+from weft.model import Dataflow, Deployment, Node, Placement, dataflow
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.errors import NoPlacement
 from weft.plan.judging.potential import record_bytes
 from weft.plan.network.paths import Paths
+from weft.spec import after_what_they_read
 
 ReplicaPlanner = Callable[[Deployment, int, Random], Placement]
 
@@ -138,26 +139,12 @@ def _start(flow: Dataflow, query: str) -> str:
     return flow.sources[stream].site
 
 
-def _after_what_they_read(flow: Dataflow, queries: tuple[Query, ...]) -> list[str]:
-    """Queries in the order written, each after those it reads, as far as they do not read each other."""
-    reads = {
-        query.name: {flow.node(stream).queries[0] for node in flow.owned(query.name) for stream in node.inputs
-                     if flow.makes(stream)} - {query.name}
-        for query in queries
-    }  # fmt: skip
-    order: list[str] = []
-    while len(order) < len(reads):
-        left = [name for name in reads if name not in order]
-        order.append(next((name for name in left if reads[name] <= set(order)), left[0]))
-    return order
-
-
 def _placed(deployment: Deployment, degree: int, rank: Callable[[bool, float], tuple[bool, float]]) -> Placement:
     _check(deployment, degree)
     room = _Room(deployment)
     sites: dict[str, tuple[str, ...]] = {}
     homes: dict[str, str] = {}
-    for query in _after_what_they_read(room.flow, deployment.queries):
+    for query in (deployment.queries[at].name for at in after_what_they_read(deployment.queries)):
         used: set[str] = set()
         for node in room.flow.owned(query):
             homes[node.stream] = _primary(room, node, homes, used, rank)
