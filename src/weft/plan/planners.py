@@ -25,16 +25,16 @@ def _later(module: str, name: str) -> Planner:
 
 PLANNERS: dict[str, Planner] = {
     "near": near,
-    "greedy": _later("greedy", "greedy"),
-    "dp": _later("greedy", "dp"),
-    "xzh": _later("xzh", "xzh"),
-    "cuckoo": _later("cuckoo", "cuckoo"),
-    "refine": _later("refine", "refine"),
-    "random": _later("simple", "random"),
-    "latency": _later("simple", "latency"),
-    "partition": _later("simple", "partition"),
-    "tree": _later("simple", "tree"),
-    "exact": _later("exact", "exact"),
+    "greedy": _later("policies.greedy", "greedy"),
+    "dp": _later("policies.greedy", "dp"),
+    "xzh": _later("policies.rivals.xzh", "xzh"),
+    "cuckoo": _later("policies.rivals.cuckoo", "cuckoo"),
+    "refine": _later("policies.refine", "refine"),
+    "random": _later("policies.rivals.simple", "random"),
+    "latency": _later("policies.rivals.simple", "latency"),
+    "partition": _later("policies.rivals.simple", "partition"),
+    "tree": _later("policies.rivals.simple", "tree"),
+    "exact": _later("policies.exact", "exact"),
 }
 
 

@@ -12,7 +12,7 @@ import weft.spec
 from weft.bodies.live.resuming import Resuming
 from weft.bodies.live.state import CannotRun, State, state_folder
 from weft.model import Sink
-from weft.spark.channels.log import Manifest
+from weft.spark.channels.manifest import Manifest
 from weft.spark.fragments.outputs import claims_of
 from weft.spark.sinks import ownership
 from weft.spark.sinks.delivery import SinkWriter

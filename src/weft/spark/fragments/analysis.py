@@ -49,12 +49,12 @@ def analyse(session: SparkSession, deployment: Deployment) -> Analysis:
             schemas[stream] = sources.nullable(result.schema)
             if operator.stateful or (operator.stateful is None and operators.keeps_state(result)):
                 stateful.add(stream)
-    refuse_what_csv_cannot_hold(deployment, schemas)
+    refuse_what_a_flat_sink_cannot_hold(deployment, schemas)
     return Analysis(schemas, frozenset(stateful))
 
 
-def refuse_what_csv_cannot_hold(deployment: Deployment, schemas: dict[str, StructType]) -> None:
-    """A csv sink takes no structs, arrays or maps; found before anything runs."""
+def refuse_what_a_flat_sink_cannot_hold(deployment: Deployment, schemas: dict[str, StructType]) -> None:
+    """A sink of flat files takes no structs, arrays or maps; found before anything runs."""
     for query in deployment.queries:
         for sink in query.sinks:
             nested = [
@@ -62,10 +62,10 @@ def refuse_what_csv_cannot_hold(deployment: Deployment, schemas: dict[str, Struc
                 for field in schemas[stream_of(query, sink.from_)]
                 if isinstance(field.dataType, StructType | ArrayType | MapType)
             ]
-            if sink.format == "csv" and nested:
+            if sink.facts.flat and nested:
                 raise operators.BadOperator(
-                    f"sink of {query.name}: csv cannot hold column {nested[0]} of {sink.from_}, which is nested; "
-                    f"select its parts (as {nested[0]}.start for a window), or write parquet or json"
+                    f"sink of {query.name}: {sink.format} cannot hold column {nested[0]} of {sink.from_}, which is "
+                    f"nested; select its parts (as {nested[0]}.start for a window), or write parquet or json"
                 )
 
 

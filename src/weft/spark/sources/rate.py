@@ -122,7 +122,7 @@ class RateReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
         if self.gate.closed():
             return self.gate.rehearsal(start)
-        reach = max(start[COUNT], self.gate.first()) + RECORDS_MAX
+        reach = max(start[COUNT], self._first()) + RECORDS_MAX
         if self.arrivals is not None:
             timing = self._timing(self.starts_min)
             if timing is None:
@@ -135,6 +135,12 @@ class RateReader(DataSourceStreamReader):
             return start
         return {COUNT: max(start[COUNT], reach)}
 
+    def _first(self) -> int:
+        """The record before which everything is somebody else's."""
+        first = self.gate.first()
+        assert isinstance(first, int), "a timed source counts records"
+        return first
+
     def _recorded(self) -> int:
         if self._total is None:
             assert self.recording is not None
@@ -145,7 +151,7 @@ class RateReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if self.gate.closed():
             return [Span(0, 0, np.empty(0, np.int64), [])]
-        first, last = max(start[COUNT], self.gate.first()), end[COUNT]
+        first, last = max(start[COUNT], self._first()), end[COUNT]
         if first >= last:
             return []
         births_us = None
