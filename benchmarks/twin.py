@@ -47,7 +47,7 @@ def chains(sites_n: int, chains_n: int, seed: int = 7) -> tuple[Deployment, Plac
             operators.append(
                 Operator(name, (reads,), sql="SELECT 1", cost_ms=cost, selectivity=passes, queue=Queue(100))
             )
-            homes[f"q{chain}", name] = (rng.choice(sites).name,)
+            homes[f"q{chain}.{name}"] = rng.choice(sites).name
         sources.append(source)
         queries.append(Query(f"q{chain}", tuple(operators), (Sink(operators[-1].name, "console"),)))
     return Deployment(sites, tuple(sources), tuple(queries), links), Placement(homes)
@@ -70,7 +70,8 @@ class Plain:
                 assert path is not None
                 self.delay_ms[i, j] = path.delay_ms
         self.start = np.array([at[source.site] for source in deployment.sources])
-        self.home = np.array([[at[placement.home(q.name, o.name)] for o in q.operators] for q in deployment.queries])
+        homes = placement.homes
+        self.home = np.array([[at[homes[f"{q.name}.{o.name}"]] for o in q.operators] for q in deployment.queries])
         self.cost_ms = np.array([[o.cost_ms.mean_ms for o in q.operators if o.cost_ms] for q in deployment.queries])
         self.selectivity = np.array([[o.selectivity for o in q.operators] for q in deployment.queries])
 

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_cli_looking import STORY, running, told
 
 from tests.cli.cli_files import STATE, weft, weft_json, weft_outside, written
+from tests.cli.test_looking import STORY, running, told
 
 BINARY = b"\xff\xfe\x00\x81 no text\x00"
 WORDS: dict[str, tuple[str, ...]] = {

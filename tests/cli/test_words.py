@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
-from test_cli_looking import STATUS, running, told
 
 from tests import ROOT
 from tests.cli.cli_files import STATE, weft, written
+from tests.cli.test_looking import STATUS, running, told
 from weft.cli.app import COMMANDS
 
 

@@ -20,7 +20,7 @@ def test_a_scheme_has_the_numbers_of_its_table_and_runs(name: str) -> None:
     world, placement = deployment(scheme, seed=1)
     assert len([site for site in world.sites if site.name != OUTSIDE]) == scheme.hosts
     operators = [operator for query in world.queries for operator in query.operators]
-    assert len(operators) == scheme.operators == len(placement.sites)
+    assert len(operators) == scheme.operators == len(placement.homes)
     assert len(world.sources) == scheme.sources
     joins = [operator for operator in operators if operator.window is not None]
     assert len(operators) - len(joins) == round(scheme.filters * scheme.operators)
@@ -37,7 +37,7 @@ def test_hybrid_schemes_stay_within_bounds() -> None:
 
 def test_scheme_1_takes_what_arithmetic_says_when_nothing_waits() -> None:
     world, placement = deployment(SCHEMES["scheme-1"], seed=2)
-    together = type(placement)(dict.fromkeys(placement.sites, ("h0",)))
+    together = type(placement)(dict.fromkeys(placement.homes, "h0"))
     found = run(world, together, seconds=1.0, seed=1).queries["chain0"]
     assert found["latency_ms"]["p50"] >= 9 * 20.0
 

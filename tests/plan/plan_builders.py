@@ -53,4 +53,4 @@ def deployment(sites: Any, sources: Any, *queries: Query, **more: Any) -> Deploy
 
 def placed(**homes: str) -> Placement:
     """Operators of query `q` on their sites."""
-    return Placement({("q", name): (site,) for name, site in homes.items()})
+    return Placement({f"q.{name}": site for name, site in homes.items()})

@@ -71,7 +71,7 @@ def _streams(
     axes: Any, deployment: Deployment, placement: Placement, at: dict[str, tuple[float, float]], colours: dict[str, str]
 ) -> None:
     for query in deployment.queries:
-        homes = {operator.name: placement.home(query.name, operator.name) for operator in query.operators}
+        homes = {operator.name: placement.home(f"{query.name}.{operator.name}") for operator in query.operators}
         pairs = {
             (homes.get(name) or deployment.source(name).site, homes[operator.name])
             for operator in query.operators
@@ -94,11 +94,11 @@ def _sites(
     several = len(deployment.queries) > 1
     for name, (x, y) in at.items():
         here = list(placement.on(name))
-        lines = [f"{query}.{operator}" if several else operator for query, operator in here[:WRITTEN_MAX]]
+        lines = [stream if several else stream.partition(".")[2] for stream in here[:WRITTEN_MAX]]
         if len(here) > WRITTEN_MAX:
             lines.append(f"and {len(here) - WRITTEN_MAX} more")
         sources = [f"({source.name})" for source in deployment.sources if source.site == name][:WRITTEN_MAX]
         text = "\n".join([f"{name}  {busy[name]:.0%}", *sources, *lines])
-        edge = "#d62728" if busy[name] >= 1 else colours[here[0][0]] if here else "#888888"
+        edge = "#d62728" if busy[name] >= 1 else colours[here[0].partition(".")[0]] if here else "#888888"
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": edge}
         axes.text(x, y, text, ha="center", va="center", fontsize=7, bbox=box, zorder=3)

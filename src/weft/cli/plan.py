@@ -135,7 +135,8 @@ def _replicated(deployment: Deployment, placement: Placement, degree: int, seed:
 def reasons(placement: Placement) -> dict[str, dict[str, str]]:
     """Why each operator is where it is."""
     out: dict[str, dict[str, str]] = {}
-    for (query, operator), reason in placement.reasons.items():
+    for stream, reason in placement.reasons.items():
+        query, _, operator = stream.partition(".")
         out.setdefault(query, {})[operator] = reason
     return out
 

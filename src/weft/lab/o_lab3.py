@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import product
 from random import Random
 
+import numpy as np
+
 from weft.lab.frame import Curve, Outcome, Progress, Row
-from weft.model import Constant, Cost, Deployment, Link, Operator, Placement, Query, Sink, Site, Source
+from weft.model import Constant, Cost, Deployment, Link, Operator, Query, Sink, Site, Source
 from weft.plan import after_steps
 from weft.plan.network.path_tables import Ints
 from weft.plan.policies.rivals.cuckoo import cuckoo_homes
@@ -72,7 +74,7 @@ def follow(policy: str, given: tuple[Problem, Problem]) -> list[float]:
         if second and second % CYCLE_S == 0 and policy != "static":
             # What was measured since the last cycle is what was then the pattern.
             seen = given[(second - 1) // SWITCH_S % 2]
-            running = Placement({where: (seen.sites[homes[at]],) for at, where in enumerate(seen.operators)})
+            running = seen.placement(np.array(homes), "")
             if policy == "cuckoo":
                 homes = cuckoo_homes(seen, running, rng, after_steps(STEPS))
             else:

@@ -64,7 +64,7 @@ def word(policy: str, sites: int, operators: int, degree: int, share: float, see
     paths = Paths(whole)
     up, inter, intra = [], [], []
     for query in whole.queries:
-        replicas = [placement.sites[query.name, operator.name] for operator in query.operators]
+        replicas = [placement.sites_of(f"{query.name}.{operator.name}") for operator in query.operators]
         up.append(availability_when(replicas, names, failed, Random(seed), 1_000, 2_000))
         homes = [one[0] for one in replicas]
         inter += [_delay(paths, a, b) for a, b in pairwise(homes)]
@@ -81,7 +81,7 @@ def _delay(paths: Paths, start: str, end: str) -> float:
 def _failed(placement: Placement, names: list[str], failed: int, seed: int) -> float:
     """The share of replicas on sites that fail, over a hundred drawings."""
     rng = Random(f"failed-{seed}")
-    everywhere = [site for sites in placement.sites.values() for site in sites]
+    everywhere = [site for stream in placement.homes for site in placement.sites_of(stream)]
     shares = []
     for _ in range(100):
         down = set(rng.sample(names, failed))

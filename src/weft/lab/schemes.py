@@ -105,7 +105,7 @@ def deployment(scheme: Scheme, seed: int) -> tuple[Deployment, Placement]:
     )
     queries = _chains(scheme, rng) if scheme.chained else (_hybrid(scheme, rng),)
     homes = {
-        (query.name, operator.name): (rng.choice(hosts).name,) for query in queries for operator in query.operators
+        f"{query.name}.{operator.name}": rng.choice(hosts).name for query in queries for operator in query.operators
     }
     sites = (*hosts, Site(OUTSIDE, capacity=0.0))
     return Deployment(sites, sources, queries, tuple(links)), Placement(homes)

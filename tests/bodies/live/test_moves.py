@@ -78,7 +78,7 @@ def test_an_impossible_move_is_refused_with_the_reason_and_changes_nothing(spark
             time.sleep(0.05)
         answers["site"] = run.move("plain", "keep", "nowhere").why
         answers["operator"] = run.move("plain", "missing", "b").why
-        answers["same"] = run.move("plain", "keep", run.placement.home("plain", "keep")).why
+        answers["same"] = run.move("plain", "keep", run.placement.home("plain.keep")).why
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()

@@ -177,7 +177,7 @@ class SlowPlane:
             for name in topological(query):
                 self._operator(query, query.operator(name), placement, seed)
         for query in deployment.queries:
-            homes = {o.name: placement.home(query.name, o.name) for o in query.operators}
+            homes = {o.name: placement.home(f"{query.name}.{o.name}") for o in query.operators}
             for sink in query.sinks:
                 place = self.places[sink_site(deployment, query, sink, homes)]
                 reader = Reader(None, -1, sinks, place)
@@ -195,7 +195,7 @@ class SlowPlane:
         inputs = [self.makers[stream_of(query, name)] for name in operator.from_]
         join = operator.window is not None and len(inputs) == 2
         size = sum(one.bytes for one in inputs) if join else max(one.bytes for one in inputs)
-        place = self.places[placement.home(query.name, operator.name)]
+        place = self.places[placement.home(f"{query.name}.{operator.name}")]
         maker = Maker(f"{query.name}.{operator.name}", len(self.makers), place, size)
         maker.operator, maker.query = operator, query
         maker.key_cost = np.uint64(chance.key_of(seed, "cost", query.name, operator.name))
@@ -214,10 +214,10 @@ class SlowPlane:
             left: dict[str, int] = {}
             for name in reversed(topological(query)):
                 maker = self.operators[query.name, name]
-                here = placement.home(query.name, name)
+                here = placement.home(f"{query.name}.{name}")
                 rest = 0
                 for reader in query.consumers(name):
-                    there = placement.home(query.name, reader.name)
+                    there = placement.home(f"{query.name}.{reader.name}")
                     rest = max(rest, self._delay(here, there) + left[reader.name])
                 for sink in query.sinks:
                     if sink.from_ == name and sink.site:

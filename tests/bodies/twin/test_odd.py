@@ -45,7 +45,7 @@ def test_a_run_that_is_no_time_is_refused(seconds: float) -> None:
 
 
 def test_a_placement_that_leaves_an_operator_out_is_refused() -> None:
-    for wrong in (Placement({("x", "y"): ("a",)}), Placement({("q", "o"): ("nowhere",)})):
+    for wrong in (Placement({"x.y": "a"}), Placement({"q.o": "nowhere"})):
         with pytest.raises(CannotRun, match=r"q\.o"):
             run(station(Poisson(10.0), WORK), wrong, seconds=1)
 

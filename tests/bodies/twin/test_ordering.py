@@ -38,7 +38,7 @@ def hierarchy(order: Order | None, second: Order | None = None) -> tuple[Deploym
         Operator("hits", ("scenes", "near"), call="a:b", cost_ms=cost, selectivity=1, order=second),
     )
     query = Query("q", operators, (Sink("hits", "parquet", "out"),))
-    placement = Placement({("q", "scenes"): ("hall",), ("q", "hits"): ("top",)})
+    placement = Placement({"q.scenes": "hall", "q.hits": "top"})
     return Deployment(sites, sources, (query,), links), placement
 
 

@@ -103,7 +103,7 @@ def worlds(draw: Any) -> tuple[Deployment, Placement]:
         for k in range(draw(st.integers(1, 4))):
             streams = [*(one.name for one in sources), *(one.name for one in made)]
             made.append(draw(operators(f"o{k}", streams)))
-            homes[f"q{q}", f"o{k}"] = (draw(st.sampled_from(names)),)
+            homes[f"q{q}.o{k}"] = draw(st.sampled_from(names))
         sinks = tuple(
             Sink(one.name, "console", site=draw(st.sampled_from([None, *names])))
             for one in made
@@ -111,7 +111,7 @@ def worlds(draw: Any) -> tuple[Deployment, Placement]:
         )
         promise = draw(st.sampled_from([Promise(), Promise(latency_ms=20.0), Promise(latency_ms=50.0, loss=0.2)]))
         queries.append(Query(f"q{q}", tuple(made), sinks, promise))
-    happens = happenings(names, [f"{q}.{o}" for q, o in homes])
+    happens = happenings(names, list(homes))
     scenario = tuple(draw(st.lists(happens, max_size=draw(st.sampled_from([0, 4])))))
     return Deployment(sites, sources, tuple(queries), links, scenario=scenario), Placement(homes)
 
@@ -204,7 +204,7 @@ def scaling_world(
     """One query of one source at sites a and b; instances of its first operator come and go."""
     sites = (Site("a", capacity=capacity, batch=batch), Site("b"))
     query = Query("q0", operators, (Sink(operators[0].name, "console"),))
-    placement = Placement({("q0", name): (home,) for name, home in homes.items()})
+    placement = Placement({f"q0.{name}": home for name, home in homes.items()})
     links = (Link("a", "b", delay_ms, kbps),)
     return Deployment(sites, (source("s0", at, Constant(rate)),), (query,), links), placement
 

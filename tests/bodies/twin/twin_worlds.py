@@ -28,7 +28,7 @@ def placed(deployment: Deployment, **homes: str) -> Placement:
     found = {}
     for key, site in homes.items():
         query, operator = key.split("__")
-        found[query, operator] = (site,)
+        found[f"{query}.{operator}"] = site
     return Placement(found)
 
 

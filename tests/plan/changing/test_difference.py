@@ -23,7 +23,7 @@ def deployment(rate_per_s: float = 10.0) -> Deployment:
 def placed(**homes: str) -> Placement:
     placement = Placement()
     for name, site in homes.items():
-        placement = placement.put("q", name, site)
+        placement = placement.put(f"q.{name}", site)
     return placement
 
 

@@ -40,7 +40,7 @@ def test_a_chain_over_two_sites_is_two_fragments_joined_by_a_channel() -> None:
 def test_a_source_that_is_read_elsewhere_is_relayed_once() -> None:
     both = [query(op("a", "s"), name=name) for name in ("q1", "q2")]
     whole = deployment(["x", "y"], [source("s", "x")], *both)
-    found = cut_up(whole, Placement({("q1", "a"): ("y",), ("q2", "a"): ("y",)}))
+    found = cut_up(whole, Placement({"q1.a": "y", "q2.a": "y"}))
     assert list(found) == ["s", "q1.a", "q2.a"]
     assert (found["s"].site, found["s"].sources, found["s"].outputs) == ("x", ("s",), ("s",))
     assert found["s"].operators == ()
@@ -129,7 +129,7 @@ def test_every_operator_runs_once_on_its_site_and_every_stream_that_is_read_is_w
     assert sorted(name for one in pieces for name in one.operators) == sorted(one.name for one in asked.operators)
     written: set[str] = set()
     for one in pieces:
-        assert all(placement.home("q", name) == one.site for name in one.operators)
+        assert all(placement.home(f"q.{name}") == one.site for name in one.operators)
         stateful = [name for name in one.operators if is_stateful(asked.operator(name))]
         assert stateful == ([one.stateful] if one.stateful else [])
         assert all(whole.source(name).site == one.site for name in one.sources)

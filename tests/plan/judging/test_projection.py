@@ -41,7 +41,7 @@ def test_all_operators_of_a_site_slow_each_other_down() -> None:
 def test_other_queries_count_on_the_same_site() -> None:
     mine, other = query(op("a", "s", cost_ms=2.0)), query(op("b", "s", cost_ms=3.0), name="r")
     whole = deployment(["x"], [source("s", "x")], mine, other)
-    placement = Placement({("q", "a"): ("x",), ("r", "b"): ("x",)})
+    placement = Placement({"q.a": "x", "r.b": "x"})
     assert utilisation(whole, placement, ideal_rates(whole)) == {"x": pytest.approx(0.5)}
     assert of_q(whole, placement).latency_ms == pytest.approx(4.0)
 
@@ -116,7 +116,7 @@ def test_the_objective_weighs_queries_and_has_no_value_where_one_has_no_bound() 
     def two(second: Operator) -> tuple[Deployment, Placement]:
         asked = query(op("a", "s", cost_ms=5.0), weight=3.0), query(second, name="r")
         whole = deployment(["x", "y"], [source("s", "x")], *asked)
-        return whole, Placement({("q", "a"): ("x",), ("r", "b"): ("y",)})
+        return whole, Placement({"q.a": "x", "r.b": "y"})
 
     whole, placement = two(op("b", "s", cost_ms=5.0))
     assert latency_total_ms(whole, project(whole, placement)) == pytest.approx(3 * 10 + 20)

@@ -33,9 +33,9 @@ def rent() -> Iterator[None]:
         return Pull(np.tile(paid, (m, 1)), np.zeros((n, n)), (1.0 - np.eye(n)) * paid[:, None])
 
     def whole(given: Deployment, placement: Placement) -> float:
-        total = sum(RENT.get(sites[0], 1.0) for sites in placement.sites.values())
+        total = sum(RENT.get(home, 1.0) for home in placement.homes.values())
         for asked in given.queries:
-            home = {one.name: placement.home(asked.name, one.name) for one in asked.operators}
+            home = {one.name: placement.home(f"{asked.name}.{one.name}") for one in asked.operators}
             home |= {source.name: source.site for source in given.sources}
             for one in asked.operators:
                 total += sum(RENT.get(home[name], 1.0) for name in one.from_ if home[name] != home[one.name])
@@ -72,7 +72,7 @@ def test_a_term_pulls_operators_as_hard_as_it_is_weighed() -> None:
 
     def home(weight: float) -> str:
         control = Control(Place("refine", terms={"risk": weight}))
-        return place(deployment(sites, [source("s", "x", 10.0)], asked, control=control)).home("q", "b")
+        return place(deployment(sites, [source("s", "x", 10.0)], asked, control=control)).home("q.b")
 
     assert (home(0.0), home(1000.0)) == ("x", "y")
 

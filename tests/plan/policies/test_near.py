@@ -21,20 +21,20 @@ def place(whole: Deployment) -> Placement:
 
 
 def homes(whole: Deployment) -> dict[str, str]:
-    return {operator: sites[0] for (_, operator), sites in place(whole).sites.items()}
+    return {stream.partition(".")[2]: home for stream, home in place(whole).homes.items()}
 
 
 def test_an_operator_runs_beside_its_input() -> None:
     whole = deployment(["x", "y"], [source("s", "y")], query(op("a", "s"), op("b", "a")))
     assert homes(whole) == {"a": "y", "b": "y"}
-    assert place(whole).reasons["q", "a"] == "beside its input s"
+    assert place(whole).reasons["q.a"] == "beside its input s"
 
 
 def test_a_pin_holds_even_where_there_is_no_room() -> None:
     small = Site("x", capacity=0.01)
     whole = deployment([small, "y"], [source("s", "y")], query(op("a", "s", site="x")))
     assert homes(whole) == {"a": "x"}
-    assert place(whole).reasons["q", "a"] == "pinned"
+    assert place(whole).reasons["q.a"] == "pinned"
 
 
 def test_an_operator_goes_on_to_the_nearest_site_with_room() -> None:
@@ -42,7 +42,7 @@ def test_an_operator_goes_on_to_the_nearest_site_with_room() -> None:
     sites = [Site("y", quota=0.5), Site("near"), Site("far")]
     whole = deployment(sites, [source("s", "y")], query(op("a", "s", cost_ms=4.0), op("b", "a", cost_ms=4.0)))
     assert homes(whole) == {"a": "y", "b": "near"}
-    assert place(whole).reasons["q", "b"] == "nearest site with room that all of a can reach"
+    assert place(whole).reasons["q.b"] == "nearest site with room that all of a can reach"
 
 
 def test_capacity_halves_the_load_of_a_site() -> None:
@@ -55,7 +55,7 @@ def test_where_no_site_has_room_the_one_that_lacks_least_is_taken_and_said() -> 
     sites = [Site("y", capacity=0.1), Site("z", capacity=0.2)]
     whole = deployment(sites, [source("s", "y")], query(op("a", "s", cost_ms=9.0)))
     assert homes(whole) == {"a": "z"}
-    assert "no site has room" in place(whole).reasons["q", "a"]
+    assert "no site has room" in place(whole).reasons["q.a"]
 
 
 def test_the_heavier_input_draws_a_join() -> None:
@@ -68,7 +68,7 @@ def test_the_heavier_input_draws_a_join() -> None:
 def test_queries_share_the_room_of_a_site() -> None:
     first, second = (query(op("a", "s", cost_ms=6.0), name=name) for name in ("q1", "q2"))
     found = place(deployment(["x", "y"], [source("s", "x")], first, second))
-    assert [found.home("q1", "a"), found.home("q2", "a")] == ["x", "y"]
+    assert [found.home("q1.a"), found.home("q2.a")] == ["x", "y"]
 
 
 TREE: list[Any] = [Site("gw-1", parent="up"), Site("gw-2", parent="up"), Site("up")]

@@ -28,7 +28,7 @@ def near_and_far(promise_ms: float | None, arrivals: Arrivals | None = None, *ot
 @pytest.mark.parametrize(("promise_ms", "home"), [(None, "x"), (60.01, "x"), (59.9995, "m"), (20.0, "m")])
 def test_a_promise_binds_the_slowest_way_however_few_records_take_it(promise_ms: float | None, home: str) -> None:
     # A thousand records a second are born on x and one on y: the mean is least on x, the slowest way on m.
-    assert refined(near_and_far(promise_ms)).home("q", "j") == home
+    assert refined(near_and_far(promise_ms)).home("q.j") == home
 
 
 def test_only_promises_that_some_placement_breaks_bind() -> None:
@@ -53,7 +53,7 @@ def test_no_site_is_overloaded_to_keep_a_promise() -> None:
     streams = [source("s", "x", 990.0), source("t", "x", 40_000.0)]
     whole = deployment(["x", "y"], streams, bulk, rare, links=(Link("x", "y", 400.0),))
     found = refined(whole)
-    assert found.home("rare", "r") == "y"
+    assert found.home("rare.r") == "y"
     assert project(whole, found)["bulk"].latency_ms == pytest.approx(100.0)
 
 
@@ -63,7 +63,7 @@ def test_a_promise_may_break_just_below_a_full_site() -> None:
     asked = query(op("r", "t", cost_ms=1.0), promise=Promise(latency_ms=1100.0))
     streams = [source("s", "x", 999.7), source("t", "x", 0.1), source("u", "y", 1000.0)]
     whole = deployment(["x", "y"], streams, bulk, heavy, asked)
-    assert refined(whole).home("q", "r") == "y"
+    assert refined(whole).home("q.r") == "y"
 
 
 def test_reasons_tell_overload_from_a_broken_promise_and_from_a_long_way() -> None:
@@ -73,7 +73,7 @@ def test_reasons_tell_overload_from_a_broken_promise_and_from_a_long_way() -> No
         bulk = query(op("b", "u", cost_ms=1.0, site="m"), name="bulk")
         links = (Link("x", "m", 90.0, oneway=True), Link("m", "x", 45.0, oneway=True))
         whole = deployment(["x", "m"], [*streams, source("u", "m", 900.0)], asked, bulk, links=links)
-        return refined(whole).reasons["q", "j"]
+        return refined(whole).reasons["q.j"]
 
     assert said(None) == "least latency; on m it would be 45 ms more"
     assert said(60.0) == "least latency; on m a promise would be broken"

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_plan_near import keeps, worlds
 
 from tests.plan.plan_builders import deployment, op, query, source
+from tests.plan.policies.test_near import keeps, worlds
 from weft.model import Deployment, Link, Site
 from weft.plan import PLANNERS, NoPlacement, after_steps
 from weft.plan.network.path_tables import ways
@@ -30,7 +30,7 @@ def test_a_planner_keeps_every_rule_or_says_what_has_nowhere_to_go(policy: str, 
         with pytest.raises(NoPlacement, match=r"fits nowhere|sink from"):
             PLANNERS["near"](whole, None, Random(0), after_steps(1))
         return
-    assert keeps(whole, {name: sites[0] for (_, name), sites in found.sites.items()})
+    assert keeps(whole, {stream.partition(".")[2]: home for stream, home in found.homes.items()})
 
 
 @settings(max_examples=60, deadline=None)

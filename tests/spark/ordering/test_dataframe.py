@@ -219,7 +219,7 @@ def test_ordering_moves_with_its_operator_and_lets_go_when_the_stream_falls_sile
         until(lambda: move.state == "done" or move.why != "")
         assert move.state == "done", move.why
         assert run.changes is not None
-        assert run.changes.placement.home("sums", "counted_order") == "edge"
+        assert run.changes.placement.home("sums.counted_order") == "edge"
         arrive(folder, times, 4000, 6000)
         until(lambda: measured("records") == 6000)
     finally:

@@ -143,7 +143,7 @@ class Changes:
         if move.why:
             move.state = "refused"
         else:
-            move.start = self.placement.home(query, operator)
+            move.start = self.placement.home(f"{query}.{operator}")
             self.feed(Ask(number))
         return move
 
@@ -154,7 +154,7 @@ class Changes:
         names = [operator.name for operator in queries[move.query].operators]
         if move.operator not in names:
             return f"query {move.query} has no operator {move.operator}; it has: {', '.join(names)}"
-        if self.placement.home(move.query, move.operator) == move.to:
+        if self.placement.home(f"{move.query}.{move.operator}") == move.to:
             return f"{move.query}.{move.operator} runs at {move.to} already"
         moved = self._moved(move)
         reasons = (
@@ -165,10 +165,10 @@ class Changes:
 
     def _moved(self, move: Move) -> Placement:
         """The placement once an operator has moved, and with it what puts its records in order."""
-        start = self.placement.home(move.query, move.operator)
-        moved = self.placement.put(move.query, move.operator, move.to, f"moved from {start}: {move.reason}")
+        start = self.placement.home(f"{move.query}.{move.operator}")
+        moved = self.placement.put(f"{move.query}.{move.operator}", move.to, f"moved from {start}: {move.reason}")
         for guard in guards_of(self.deployment.query(move.query), move.operator):
-            moved = moved.put(move.query, guard, move.to, f"goes with {move.operator}")
+            moved = moved.put(f"{move.query}.{guard}", move.to, f"goes with {move.operator}")
         return moved
 
     def perform(self, effect: Effect) -> bool:
@@ -199,7 +199,7 @@ class Changes:
         if why_not:
             self.feed(Moot(number, why_not))
             return
-        move.start = self.placement.home(move.query, move.operator)
+        move.start = self.placement.home(f"{move.query}.{move.operator}")
         placement = self._moved(move)
         change = recut(self.deployment, self.fragments, placement, *self.rules)
         self._recuts[number] = (change, placement)
@@ -289,7 +289,8 @@ def _placement(homes: dict[str, dict[str, list[str]]], planned: Placement) -> Pl
     placement = Placement()
     for query, operators in homes.items():
         for operator, sites in operators.items():
-            as_planned = planned.sites.get((query, operator)) == tuple(sites)
-            reason = planned.reasons.get((query, operator), "") if as_planned else "moved in an earlier run"
-            placement = placement.put(query, operator, sites[0], reason)
+            stream = f"{query}.{operator}"
+            as_planned = stream in planned.homes and list(planned.sites_of(stream)) == sites
+            reason = planned.reasons.get(stream, "") if as_planned else "moved in an earlier run"
+            placement = placement.put(stream, sites[0], reason)
     return placement

@@ -26,3 +26,9 @@ class Records(Protocol):
     def arrived(self, operator: Key) -> int: ...
     def start_instance(self, operator: Key, site: str) -> None: ...
     def stop_instance(self, operator: Key, site: str) -> None: ...
+
+
+def key_of(stream: str) -> tuple[str, str]:
+    """The query and the operator of a stream's name."""
+    query, _, operator = stream.partition(".")
+    return query, operator

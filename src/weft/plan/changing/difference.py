@@ -33,7 +33,7 @@ def why_impossible(deployment: Deployment, placement: Placement, query: str, ope
     paths = Paths(deployment)
     found = deployment.query(query)
     step = found.operator(operator)
-    homes = {name: sites[0] for (owner, name), sites in placement.sites.items() if owner == query}
+    homes = {one.name: placement.home(f"{query}.{one.name}") for one in found.operators}
     for upstream in step.from_:
         start = homes.get(upstream) or deployment.source(upstream).site
         why_not = paths.why_not(start, to)
@@ -55,7 +55,7 @@ def _no_room(deployment: Deployment, placement: Placement, query: str, operator:
     loads = ideal_rates(deployment).load_ms
     site = deployment.site(to)
     room = 1000.0 * site.capacity * site.quota
-    planned = sum(loads[where] for where in placement.on(to) if where != (query, operator))
+    planned = sum(loads[_where(stream)] for stream in placement.on(to) if stream != f"{query}.{operator}")
     load = loads[query, operator]
     if load and planned + load > room:
         return (
@@ -63,6 +63,11 @@ def _no_room(deployment: Deployment, placement: Placement, query: str, operator:
             f"of {room:.0f} ms/s (capacity {site.capacity:g} x quota {site.quota:g})"
         )
     return None
+
+
+def _where(stream: str) -> tuple[str, str]:
+    query, _, operator = stream.partition(".")
+    return query, operator
 
 
 def recut(
@@ -101,7 +106,7 @@ def _relays(deployment: Deployment, before: tuple[Fragment, ...], placement: Pla
             assert fragment.query is not None
             for upstream in deployment.query(fragment.query).operator(name).from_:
                 direct = upstream in fragment.sources and (fragment.query, name, upstream) not in found
-                if direct and placement.home(fragment.query, name) != deployment.source(upstream).site:
+                if direct and placement.home(f"{fragment.query}.{name}") != deployment.source(upstream).site:
                     found[fragment.query, name, upstream] = f"{upstream}@{fragment.query}.{name}"
     return found
 

@@ -101,7 +101,7 @@ def _of_query(
     relayed: dict[str, str],
     relays: Relays,
 ) -> list[Fragment]:
-    homes = {name: placement.home(query.name, name) for name in topological(query)}
+    homes = {name: placement.home(f"{query.name}.{name}") for name in topological(query)}
     groups = _groups(deployment, query, homes, stateful, passes)
     group_of = {name: group for group in groups for name in group.trunk + group.branches}
     sinks = {sink_name(query, sink): sink for sink in query.sinks}

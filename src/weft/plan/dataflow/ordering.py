@@ -116,6 +116,7 @@ def with_guards(deployment: Deployment, placement: Placement) -> Placement:
     for query in deployment.queries:
         for operator in query.operators:
             for name in operator.from_:
-                if _orders(query, name) and (query.name, name) not in placement.sites:
-                    placement = placement.put(query.name, name, placement.home(query.name, operator.name))
+                stream = f"{query.name}.{name}"
+                if _orders(query, name) and stream not in placement.homes:
+                    placement = placement.put(stream, placement.home(f"{query.name}.{operator.name}"))
     return placement

@@ -35,9 +35,9 @@ def availability(
 def availability_of(deployment: Deployment, query: Query, placement: Placement, rng: Random) -> float:
     """How likely a query is up: a replica of every operator, and the sites of its sources and sinks."""
     failing = {site.name: site.failure_probability for site in deployment.sites}
-    needed = [placement.sites[query.name, operator.name] for operator in query.operators]
+    needed = [placement.sites_of(f"{query.name}.{operator.name}") for operator in query.operators]
     needed += [(deployment.source(name).site,) for name in source_names(deployment, query)]
-    homes = {operator.name: placement.home(query.name, operator.name) for operator in query.operators}
+    homes = {operator.name: placement.home(f"{query.name}.{operator.name}") for operator in query.operators}
     # A sink that names no site is wherever its operator is.
     needed += [(sink_site(deployment, query, sink, homes),) for sink in query.sinks if sink.site is not None]
     return availability(needed, failing, rng)

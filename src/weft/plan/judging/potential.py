@@ -85,7 +85,7 @@ def _rate_at(trace: Trace, moment_s: float) -> float:
 def _load(deployment: Deployment, placement: Placement, series: Series, penalty: float) -> float:
     total = 0.0
     for site in deployment.sites:
-        here = [where for where in series.load_ms if placement.home(*where) == site.name]
+        here = [where for where in series.load_ms if placement.home(".".join(where)) == site.name]
         if not here:
             continue
         asked_ms = sum(series.mean(series.load_ms[where]) for where in here)
@@ -97,7 +97,7 @@ def _load(deployment: Deployment, placement: Placement, series: Series, penalty:
 def _correlation(deployment: Deployment, placement: Placement, series: Series) -> float:
     total = 0.0
     for site in deployment.sites:
-        here = [where for where in series.load_ms if placement.home(*where) == site.name]
+        here = [where for where in series.load_ms if placement.home(".".join(where)) == site.name]
         sums = [sum(values) for values in zip(*(series.load_ms[where] for where in here), strict=True)]
         for where in here if len(here) > 1 else []:
             own = series.load_ms[where]
@@ -126,8 +126,8 @@ def _network(deployment: Deployment, placement: Placement) -> float:
     for query in deployment.queries:
         bytes_ = record_bytes(deployment, query, rates)
         for operator in query.operators:
-            home = placement.home(query.name, operator.name)
-            away = {placement.home(query.name, reader.name) for reader in query.consumers(operator.name)} - {home}
+            home = placement.home(f"{query.name}.{operator.name}")
+            away = {placement.home(f"{query.name}.{reader.name}") for reader in query.consumers(operator.name)} - {home}
             for end in sorted(away):
                 path = paths.between(home, end)
                 assert path is not None, f"a placement without a way from {home} to {end}"
@@ -160,7 +160,7 @@ def crossings(deployment: Deployment, placement: Placement, rates: Rates) -> lis
     """Every stream with the sites of its ends and its kbps: sources and sinks that name a site included."""
     found: list[tuple[str, str, float]] = []
     for query in deployment.queries:
-        homes = {op.name: placement.home(query.name, op.name) for op in query.operators}
+        homes = {op.name: placement.home(f"{query.name}.{op.name}") for op in query.operators}
         bytes_ = record_bytes(deployment, query, rates)
         reads = [(name, homes[op.name]) for op in query.operators for name in dict.fromkeys(op.from_)]
         reads += [(sink.from_, sink.site) for sink in query.sinks if sink.site is not None]

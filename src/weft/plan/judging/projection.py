@@ -50,7 +50,7 @@ def utilisation(deployment: Deployment, placement: Placement, rates: Rates) -> d
     """Load over capacity of every site, from all operators placed on it; sites of capacity 0 only send."""
     load_ms = {site.name: 0.0 for site in deployment.sites}
     for (query, operator), load in rates.load_ms.items():
-        load_ms[placement.home(query, operator)] += load
+        load_ms[placement.home(f"{query}.{operator}")] += load
     return {site.name: _share(load_ms[site.name], 1000.0 * site.capacity) for site in deployment.sites}
 
 
@@ -85,7 +85,7 @@ def _of_query(
     deployment: Deployment, query: Query, placement: Placement, rates: Rates, busy: Mapping[str, float], paths: Paths,
     hop_ms: float,
 ) -> Projection:  # fmt: skip
-    homes = {operator.name: placement.home(query.name, operator.name) for operator in query.operators}
+    homes = {operator.name: placement.home(f"{query.name}.{operator.name}") for operator in query.operators}
     steps = _Steps(deployment, query, homes, busy, paths, hop_ms)
     slowest, way = steps.slowest()
     latency_ms = slowest if math.isfinite(slowest) else None

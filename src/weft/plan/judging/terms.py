@@ -88,7 +88,7 @@ def _risk(deployment: Deployment) -> Pull:
 
 
 def _all_risk(deployment: Deployment, placement: Placement) -> float:
-    return sum(deployment.site(sites[0]).failure_probability for sites in placement.sites.values())
+    return sum(deployment.site(home).failure_probability for home in placement.homes.values())
 
 
 # What is sent between sites (kbps), and how likely the sites of operators fail, added up over operators.

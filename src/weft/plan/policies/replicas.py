@@ -6,7 +6,8 @@ primary needs its load and the bandwidth of its streams; a backup takes the outp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -63,14 +64,15 @@ def with_backups(deployment: Deployment, placement: Placement, degree: int) -> P
     """Backups for primaries that are placed already: on the closest sites that their query uses, else the closest."""
     _check(deployment, degree)
     room = _Room(deployment)
-    sites: dict[tuple[str, str], tuple[str, ...]] = {}
+    backups: dict[str, tuple[str, ...]] = {}
     for query in deployment.queries:
-        used = {placement.home(query.name, operator.name) for operator in query.operators}
+        used = {placement.home(f"{query.name}.{operator.name}") for operator in query.operators}
         for name in topological(query):
-            home = placement.home(query.name, name)
-            sites[query.name, name] = _backups(room, query, name, home, degree, used, lambda used, far: (not used, far))
-            used.update(sites[query.name, name])
-    return Placement({where: sites[where] for where in placement.sites}, placement.reasons)
+            stream = f"{query.name}.{name}"
+            home = placement.home(stream)
+            backups[stream] = _backups(room, query, name, home, degree, used, lambda used, far: (not used, far))
+            used.update(backups[stream])
+    return replace(placement, backups=backups)
 
 
 def by_latency(deployment: Deployment, degree: int, rng: Random) -> Placement:
@@ -97,8 +99,8 @@ def partitioned(deployment: Deployment, degree: int, rng: Random) -> Placement:
                 group = [operator.site, *(name for name in group if name != operator.site)][:degree]
             else:
                 rng.shuffle(group)
-            sites[query.name, operator.name] = tuple(group)
-    return Placement(sites, dict.fromkeys(sites, "a group of sites, drawn by chance"))
+            sites[f"{query.name}.{operator.name}"] = tuple(group)
+    return _replicated(sites, "a group of sites, drawn by chance")
 
 
 def optimal(deployment: Deployment, degree: int, rng: Random) -> Placement:
@@ -110,8 +112,8 @@ def optimal(deployment: Deployment, degree: int, rng: Random) -> Placement:
         room = _Room(deployment)
         near = sorted((site.name for site in deployment.sites), key=lambda name: room.delay_ms(start, name))
         for operator in query.operators:
-            sites[query.name, operator.name] = tuple(near[:degree])
-    return Placement(sites, dict.fromkeys(sites, "one site for all primaries, one for all backups"))
+            sites[f"{query.name}.{operator.name}"] = tuple(near[:degree])
+    return _replicated(sites, "one site for all primaries, one for all backups")
 
 
 REPLICA_PLANNERS: dict[str, ReplicaPlanner] = {
@@ -133,7 +135,7 @@ def _start(deployment: Deployment, query: Query) -> str:
 def _placed(deployment: Deployment, degree: int, rank: Callable[[bool, float], tuple[bool, float]]) -> Placement:
     _check(deployment, degree)
     room = _Room(deployment)
-    sites: dict[tuple[str, str], tuple[str, ...]] = {}
+    sites: dict[str, tuple[str, ...]] = {}
     for query in deployment.queries:
         used: set[str] = set()
         homes: dict[str, str] = {}
@@ -141,9 +143,19 @@ def _placed(deployment: Deployment, degree: int, rank: Callable[[bool, float], t
             homes[name] = _primary(room, query, query.operator(name), homes, used, rank)
             used.add(homes[name])
         for name in topological(query):
-            sites[query.name, name] = _backups(room, query, name, homes[name], degree, used, rank)
-            used.update(sites[query.name, name])
-    return Placement(sites, dict.fromkeys(sites, "beside others of its query, as far as resources allow"))
+            backups = _backups(room, query, name, homes[name], degree, used, rank)
+            sites[f"{query.name}.{name}"] = (homes[name], *backups)
+            used.update(backups)
+    return _replicated(sites, "beside others of its query, as far as resources allow")
+
+
+def _replicated(sites: Mapping[str, tuple[str, ...]], reason: str) -> Placement:
+    """Each operator at home on the first of its sites, with backups on the others."""
+    return Placement(
+        {stream: one[0] for stream, one in sites.items()},
+        backups={stream: one[1:] for stream, one in sites.items()},
+        reasons=dict.fromkeys(sites, reason),
+    )
 
 
 def _primary(
@@ -198,4 +210,4 @@ def _backups(
         chosen.append(min(found)[-1])
         used.add(chosen[-1])
         room.send(home, chosen[-1], kbps)
-    return tuple(chosen)
+    return tuple(chosen[1:])

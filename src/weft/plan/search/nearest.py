@@ -20,8 +20,8 @@ class _Near:
         self.paths = Paths(deployment)
         self.rates = ideal_rates(deployment)
         self.room_ms = {site.name: 1000.0 * site.capacity * site.quota for site in deployment.sites}
-        self.homes: dict[tuple[str, str], tuple[str, ...]] = {}
-        self.reasons: dict[tuple[str, str], str] = {}
+        self.homes: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}
 
     def placement(self) -> Placement:
         for query in self.deployment.queries:
@@ -33,7 +33,7 @@ class _Near:
                 why_not = self.paths.why_not(start, sink_site(self.deployment, query, sink, homes))
                 if why_not:
                     raise NoPlacement(f"query {query.name}, sink from {sink.from_}: {why_not}")
-        return Placement(self.homes, self.reasons)
+        return Placement(self.homes, reasons=self.reasons)
 
     def _put(self, query: Query, operator: Operator, homes: dict[str, str]) -> str:
         inputs = [(name, homes.get(name) or self.deployment.source(name).site) for name in operator.from_]
@@ -57,8 +57,9 @@ class _Near:
             raise NoPlacement(f"operator {query.name}.{operator.name} fits nowhere: {'; '.join(refused)}")
         distance_ms, _, home = min(fitting) if fitting else min(full)
         self.room_ms[home] -= load_ms
-        self.homes[query.name, operator.name] = (home,)
-        self.reasons[query.name, operator.name] = self._reason(operator, inputs, home, bool(fitting), len(full))
+        stream = f"{query.name}.{operator.name}"
+        self.homes[stream] = home
+        self.reasons[stream] = self._reason(operator, inputs, home, bool(fitting), len(full))
         return home
 
     def _why_not(

@@ -110,21 +110,22 @@ class Problem:
 
     def homes(self, placement: Placement) -> Ints:
         """A placement as numbers of sites; -1 for what is not placed or stands on a site that is gone."""
-        at = [placement.sites.get(where, ("",))[0] for where in self.operators]
+        at = [placement.homes.get(f"{query}.{name}", "") for query, name in self.operators]
         return np.array([self.rank.get(name, -1) for name in at], np.int64)
 
     def placement(self, homes: Ints, reason: str | Sequence[str]) -> Placement:
         """Numbers of sites as a placement; pinned operators say that they are."""
         pinned = {
-            (query.name, operator.name)
+            f"{query.name}.{operator.name}"
             for query in self.deployment.queries
             for operator in query.operators
             if operator.site is not None
         }
-        sites = {where: (self.sites[homes[at]],) for at, where in enumerate(self.operators)}
-        said = [reason] * len(self.operators) if isinstance(reason, str) else reason
+        streams = [f"{query}.{name}" for query, name in self.operators]
+        said = [reason] * len(streams) if isinstance(reason, str) else reason
         return Placement(
-            sites, {where: "pinned" if where in pinned else said[at] for at, where in enumerate(self.operators)}
+            {stream: self.sites[home] for stream, home in zip(streams, homes, strict=True)},
+            reasons={stream: "pinned" if stream in pinned else why for stream, why in zip(streams, said, strict=True)},
         )
 
 

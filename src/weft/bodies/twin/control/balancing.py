@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from weft.bodies.twin.control.carrier import Carrier
+from weft.bodies.twin.records import key_of
 from weft.model import Balance, Deployment, MoveAt, Placement
 from weft.protocol import Effect
 from weft.protocol.balancing import (
@@ -54,8 +55,8 @@ class Balancing:
         self.carrier, self.loads, self.ask = carrier, loads, ask
         self.parent = {site.name: site.parent or "" for site in deployment.sites}
         self.tree = {site for site, up in self.parent.items() if up or site in self.parent.values()}
-        self._keys = {f"{query}.{operator}": (query, operator) for query, operator in placement.sites}
-        self.homes = {name: placement.sites[key][0] for name, key in self._keys.items()}
+        self._keys = {stream: key_of(stream) for stream in placement.homes}
+        self.homes = dict(placement.homes)
         self._places, self.streams = self._read(placement)
         self._memories = {site: self._memory(site) for site in self.tree}
         self._arrived: dict[str, int] = {}
@@ -75,7 +76,7 @@ class Balancing:
                 name = f"{query.name}.{operator.name}"
                 read = [f"{query.name}.{one}" if one in inside else f"source {one}" for one in operator.from_]
                 inputs[name] = tuple(read)
-                many = len(placement.sites[query.name, operator.name]) > 1
+                many = len(placement.sites_of(name)) > 1
                 if operator.site or many or query.name in moved or self.homes[name] not in self.tree:
                     pinned.add(name)
             for at, sink in enumerate(query.sinks):

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from weft.bodies.twin.control.carrier import Carrier
 from weft.bodies.twin.outcome.result import Move
+from weft.bodies.twin.records import key_of
 from weft.model import CrashAt, Deployment, Operator, Placement, Query, Scale
 from weft.protocol import Effect
 from weft.protocol.scaling import (
@@ -64,7 +65,7 @@ class Scaling:
         self.deployment, self.carrier, self.loads, self.homes = deployment, carrier, loads, homes
         self.start, self.stop, self.moves = start, stop, moves
         self._period_ns = round(scale.period_s * NS_PER_S)
-        self._keys = {f"{query}.{operator}": (query, operator) for query, operator in placement.sites}
+        self._keys = {stream: key_of(stream) for stream in placement.homes}
         self._sites: dict[str, str] = {}
         self._why: dict[str, str] = {}
         self._rates: dict[str, float] = {}

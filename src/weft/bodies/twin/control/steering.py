@@ -17,7 +17,7 @@ from weft.bodies.twin.control.carrier import Carrier
 from weft.bodies.twin.control.scaling import MARK as SCALE_MARK
 from weft.bodies.twin.control.scaling import Scaling as Autoscaling
 from weft.bodies.twin.outcome.result import Move
-from weft.bodies.twin.records import Records, Scaling
+from weft.bodies.twin.records import Records, Scaling, key_of
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
@@ -88,8 +88,8 @@ class Steering:
         self.records = records
         self.moves: list[Move] = []
         self.warnings: list[str] = []
-        self.homes: dict[str, str] = {f"{q}.{o}": sites[0] for (q, o), sites in placement.sites.items()}
-        self._keys = {f"{q}.{o}": (q, o) for q, o in placement.sites}
+        self.homes: dict[str, str] = dict(placement.homes)
+        self._keys = {stream: key_of(stream) for stream in placement.homes}
         self._move_ms_per_record = move_ms_per_record
         self._asked: dict[int, tuple[str, str, float]] = {}
         self._why: dict[int, str] = {}

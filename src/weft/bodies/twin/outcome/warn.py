@@ -13,7 +13,7 @@ def before_warnings(deployment: Deployment, placement: Placement, rates: Rates) 
     warnings = list(rates.warnings)
     load: dict[str, float] = {site.name: 0.0 for site in deployment.sites}
     for (query, operator), load_ms in rates.load_ms.items():
-        load[placement.home(query, operator)] += load_ms / 1000.0
+        load[placement.home(f"{query}.{operator}")] += load_ms / 1000.0
     for site in deployment.sites:
         asked = load[site.name]
         if site.capacity <= 0 and any(True for _ in placement.on(site.name)):

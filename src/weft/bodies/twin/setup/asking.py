@@ -36,8 +36,7 @@ def check_placement(deployment: Deployment, placement: Placement) -> None:
     sites = {site.name for site in deployment.sites}
     for query in deployment.queries:
         for operator in query.operators:
-            where = placement.sites.get((query.name, operator.name))
-            if not where or where[0] not in sites:
+            if placement.homes.get(f"{query.name}.{operator.name}") not in sites:
                 raise CannotRun(f"the placement puts {query.name}.{operator.name} nowhere, or on no site there is")
 
 

@@ -85,7 +85,7 @@ def lay_out(
     order = ordered(deployment)
     reads = reads_of(deployment)
     operators = {(query.name, operator.name): a.rows(c.OPERATOR_SIZE) for query, operator in order}
-    homes = {key: placement.home(*key) for key in operators}
+    homes = {(query, name): placement.home(f"{query}.{name}") for query, name in operators}
     makers = {**sources, **{f"{query}.{name}": o for (query, name), o in operators.items()}}
     sizes = record_bytes(deployment, order, reads)
     for rank, (stream, maker) in enumerate(makers.items()):
