@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.model import Deployment, Operator, Trace
+from weft.model import Deployment, Operator
+from weft.plan.dataflow.arrivals import shape_of
 from weft.plan.dataflow.graph import topological
 
 COST_MS_DEFAULT = 0.1
@@ -29,10 +30,8 @@ def ideal_rates(deployment: Deployment) -> Rates:
         if source.arrivals is None:
             per_s[source.name] = 0.0
             warnings.append(f"source {source.name}: no arrivals declared, its load is taken as 0")
-        elif isinstance(source.arrivals, Trace):
-            per_s[source.name] = sum(source.arrivals.rates_per_s) / len(source.arrivals.rates_per_s)
         else:
-            per_s[source.name] = source.arrivals.rate_per_s
+            per_s[source.name] = shape_of(source.arrivals).mean_per_s
     for query in deployment.queries:
         own = {operator.name: operator for operator in query.operators}
         for name in topological(query):

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from weft.model import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
+from weft.model import Arrivals
+from weft.model.arrivals import ARRIVALS
 from weft.spark.channels.gate import Gatekeeper
 from weft.spark.channels.log import Log
 from weft.spark.sources.arrivals import Flow
@@ -27,7 +28,6 @@ from weft.spark.storage.disk import checked, read_sealed
 FORMAT = "weft_rate"
 COUNT = "count"
 RECORDS_MAX = 200_000
-KINDS = {"constant": Constant, "poisson": Poisson, "onoff": OnOff, "sine": Sine, "walk": Walk, "trace": Trace}
 
 
 Recorded = tuple[str, int, int, int]
@@ -59,7 +59,7 @@ class RateSource(DataSource):
 def decode_arrivals(text: str) -> Arrivals:
     """The arrivals that `encode_arrivals` wrote."""
     fields = json.loads(text)
-    return msgspec.convert(fields, KINDS[fields["kind"]])
+    return msgspec.convert(fields, ARRIVALS[fields["kind"]])
 
 
 def encode_arrivals(arrivals: Arrivals) -> str:
