@@ -8,6 +8,11 @@ from typing import Any, Literal
 from weft.model.arrivals import Arrivals
 from weft.model.formats import SINKS, SOURCES, SinkFormat, SourceFormat
 
+COST_MS_DEFAULT = 0.1
+"""Work per record of an operator that names none."""
+SELECTIVITY_DEFAULT = 1.0
+"""Records out per record in, of an operator that names none."""
+
 BadRecords = Literal["fail", "skip", "keep"]
 Mode = Literal["append", "update"]
 

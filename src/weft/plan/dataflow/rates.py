@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.model import Deployment, Operator
+from weft.model.queries import COST_MS_DEFAULT, SELECTIVITY_DEFAULT
 from weft.plan.dataflow.arrivals import shape_of
 from weft.plan.dataflow.graph import topological
-
-COST_MS_DEFAULT = 0.1
-SELECTIVITY_DEFAULT = 1.0
 
 
 @dataclass(frozen=True, slots=True)

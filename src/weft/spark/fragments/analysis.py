@@ -47,7 +47,7 @@ def analyse(session: SparkSession, deployment: Deployment) -> Analysis:
             result = operators.apply(operator, inputs, deployment.folder, query=query.name)
             stream = f"{query.name}.{name}"
             schemas[stream] = sources.nullable(result.schema)
-            if operator.stateful or (operator.stateful is None and operators.keeps_state(result)):
+            if operators.keeps_state(operator, result):
                 stateful.add(stream)
     refuse_what_a_flat_sink_cannot_hold(deployment, schemas)
     return Analysis(schemas, frozenset(stateful))

@@ -12,6 +12,7 @@ from typing import Protocol
 from weft.bodies.twin.control.carrier import Carrier
 from weft.bodies.twin.records import key_of
 from weft.model import Balance, Deployment, MoveAt, Placement
+from weft.plan.dataflow.rates import cost_ms
 from weft.protocol import Effect
 from weft.protocol.balancing import (
     BalanceLimits,
@@ -31,7 +32,6 @@ NS_PER_S = 1_000_000_000
 MARK = "balance:"
 CPU_UNITS = 1_000_000  # microseconds of work a second, at capacity 1
 MEMORY_KB_MAX = 1 << 40  # of a site that names no memory
-COST_MS = 0.1  # of an operator that names no cost
 
 
 class Loads(Protocol):
@@ -122,8 +122,7 @@ class Balancing:
             return (0,) * len(self._resources())
         query, operator = self._keys[name]
         told = self.deployment.query(query).operator(operator)
-        cost_ms = told.cost_ms.mean_ms if told.cost_ms is not None else COST_MS
-        each = {"cpu": round(arrived * cost_ms * 1000 / self.balance.period_s), "memory": round(told.state_kb)}
+        each = {"cpu": round(arrived * cost_ms(told) * 1000 / self.balance.period_s), "memory": round(told.state_kb)}
         return tuple(each[one] for one in self._resources())
 
     def _look(self) -> None:

@@ -17,6 +17,7 @@ from weft.bodies.twin.control.carrier import Carrier
 from weft.bodies.twin.outcome.result import Move
 from weft.bodies.twin.records import key_of
 from weft.model import CrashAt, Deployment, Operator, Placement, Query, Scale
+from weft.plan.dataflow.rates import cost_ms
 from weft.protocol import Effect
 from weft.protocol.scaling import (
     Activated,
@@ -34,7 +35,6 @@ from weft.protocol.scaling.instance import ACTIVE, SENDS
 
 NS_PER_S = 1_000_000_000
 MARK = "scale:"
-COST_MS = 0.1  # of an operator that names no cost
 
 Change = Callable[[str, str], None]
 """Starts or stops an instance of an operator at a site."""
@@ -112,8 +112,7 @@ class Scaling:
 
     def _load(self, operator: str) -> float:
         """What one instance of an operator was asked for since it last looked, in seconds of work a second."""
-        cost = self._operator(operator).cost_ms
-        return self._rates.get(operator, 0.0) * (cost.mean_ms if cost is not None else COST_MS) / 1000.0
+        return self._rates.get(operator, 0.0) * cost_ms(self._operator(operator)) / 1000.0
 
     def _left(self, site: str, operator: str = "") -> float:
         """What a site leaves to one instance of an operator."""
