@@ -12,10 +12,9 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from weft.bodies.live.run import Run
+from weft.bodies.live.view import RunView
 
 FILE = "measurements.jsonl"
 EVERY_S = 5.0
@@ -25,7 +24,7 @@ BYTES_MAX = 1_000_000
 class Measurements:
     """Writes what a run measures, every few seconds and at its end."""
 
-    def __init__(self, run: Run, folder: Path) -> None:
+    def __init__(self, run: RunView, folder: Path) -> None:
         self.run = run
         self.path = folder / FILE
         self._due_s = 0.0
