@@ -275,3 +275,39 @@ def test_no_command_but_run_imports_spark(tmp_path: Path) -> None:
 
 def test_python_m_weft_is_weft() -> None:
     assert weft_outside("--version").stdout.startswith("weft ")
+
+
+LOOK = {"at_s": 30.0, "until_s": 60.0, "missing": [], "advised": [], "declined": []}
+MOVES = [{"query": "hourly_use", "operator": "valid", "from": "gw-1", "to": "district"}]
+
+
+@pytest.mark.parametrize(
+    ("look", "line"),
+    [
+        (LOOK, "advice since 30 s: leave everything where it is"),
+        (
+            {**LOOK, "advised": [{"who": "balance", "moves": MOVES, "reason": "latency 3 ms instead of 9 ms"}]},
+            "advice since 30 s: move hourly_use.valid from gw-1 to district: latency 3 ms instead of 9 ms",
+        ),
+        (
+            {**LOOK, "until_s": 30.0, "declined": [{"who": "scale", "moves": MOVES, "why": "site gw-1 rests"}]},
+            "advice at 30 s: do not move hourly_use.valid from gw-1 to district yet: site gw-1 rests",
+        ),
+        (
+            {**LOOK, "missing": ["a", "b", "c", "d"]},
+            "advice since 30 s: none, not everything was measured (a, b, c, ...)",
+        ),
+        ({"failed": "no memory"}, "advice: none any more, the controller failed: no memory"),
+    ],
+)
+def test_status_shows_what_is_advised(tmp_path: Path, look: dict[str, Any], line: str) -> None:
+    file = written(tmp_path)
+    told(tmp_path, advice=look)
+    assert line in weft("status", file).stdout.splitlines()
+    assert weft_json("status", file)["advice"] == look
+
+
+def test_status_says_nothing_of_advice_where_nobody_asked(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    told(tmp_path)
+    assert "advice" not in weft("status", file).stdout

@@ -41,6 +41,14 @@ def test_tables_and_a_picture_are_for_people(tmp_path: Path) -> None:
     assert weft("twin", written(tmp_path), "--seconds", 1, "--plot", tmp_path / "no" / "x.png").exit_code == 1
 
 
+def test_advice_is_told_and_stands_in_the_json(tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD + "control: {place: {policy: near}, advise: {period_s: 2, price: 0}}\n")
+    found = weft_json("twin", file, "--seconds", 5, "--seed", 1)
+    assert list(found)[-1] == "advice"
+    assert found["advice"][0]["at_s"] == 2.0
+    assert "advice" in weft("twin", file, "--seconds", 5, "--seed", 1).stdout
+
+
 def test_batches_and_disciplines_can_be_written_in_the_file(tmp_path: Path) -> None:
     text = changed("quota: 0.8,", "quota: 0.8, batch: {interval_ms: 500, fixed_ms: 100},")
     file = written(tmp_path, text + "control: {place: {policy: near}, serve: {discipline: slack, drop_late: true}}\n")

@@ -6,6 +6,7 @@ import os
 
 from tests import ROOT
 from weft.protocol.balancing import Balancer
+from weft.protocol.control import Controller
 from weft.protocol.diagram import page
 from weft.protocol.exclusion import Member
 from weft.protocol.hosting import Agent, Conductor
@@ -22,6 +23,7 @@ MACHINES = {
     "Exclusion: member": Member,
     "Exclusion: 2-FGME": TwoGroups,
     "Scaling: instance": Instance,
+    "Control: controller": Controller,
 }
 
 

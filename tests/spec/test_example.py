@@ -17,6 +17,7 @@ import weft
 from tests.spec.spec_texts import GOOD, written
 from weft import model, spec
 from weft.model import (
+    Advising,
     Balance,
     Column,
     Control,
@@ -333,3 +334,21 @@ def test_checking_a_small_file_is_fast_and_starts_no_spark(folder: Path) -> None
     began = time.process_time()
     assert spec.check(file).ok
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "advise"),
+    [
+        ("true", Advising()),
+        ("false", None),
+        ("{period_s: 5}", Advising(period_s=5.0)),
+        ("{period_s: 30, price: 0}", Advising(price=0.0)),
+    ],
+)
+def test_advice_is_asked_for_in_a_word_or_with_its_period_and_price(
+    folder: Path, text: str, advise: Advising | None
+) -> None:
+    report = spec.check(written(folder, GOOD.replace("policy: near}", f"policy: near}}\n  advise: {text}")))
+    assert report.deployment is not None
+    assert report.deployment.control.advise == advise
+    assert spec.load(written(folder, yaml.safe_dump(spec.as_plain(report.deployment)))) == report.deployment

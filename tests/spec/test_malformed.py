@@ -218,6 +218,9 @@ CASES = [
     ("policy: near", "policy: nearest", "nearest", "control.place.policy", "must be one of near"),
     ("policy: near}", "policy: near}\n  balance: {low: 0.7}", "balance", "control.balance", "low < target < high"),
     ("policy: near}", "policy: near}\n  order: {lambda: 1, late_max: 0.1}", "order", "control.order", "found both"),
+    ("policy: near}", "policy: near}\n  advise: often", "advise", "control.advise", "must be true, or {period_s: 30"),
+    ("policy: near}", "policy: near}\n  advise: {period_s: 0}", "advise", "control.advise.period_s", "greater than 0"),
+    ("policy: near}", "policy: near}\n  advise: {prize: 1}", "advise", "control.advise.prize", "did you mean `price`"),
     ("at_s: 10", "at_s: -1", "at_s", "scenario[0].at_s", "at least 0"),
     (
         "move: suspicious.hourly",

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def explore(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The protocol: hosting, move, balancing, exclusion or scaling.")
+        str,
+        typer.Argument(metavar="NAME", help="The protocol: hosting, move, balancing, exclusion, scaling or control."),
     ],
     as_published: Annotated[
         bool, typer.Option("--as-published", help="The published form, to see what is wrong with it.")

@@ -12,7 +12,7 @@ from weft.cli.output import WRONG_INPUT, command, fail, note
 
 OVER = ("stopped", "failed")
 OF_DICTS = ("queries", "fragments", "operators", "sites")
-PARTS = {"rates_per_s": dict, "backlog": dict, "down": dict, "moves": list}
+PARTS = {"rates_per_s": dict, "backlog": dict, "down": dict, "moves": list, "advice": dict}
 
 
 @dataclass(frozen=True, slots=True)

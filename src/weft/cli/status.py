@@ -14,6 +14,7 @@ from weft.cli.tables import (
     OPERATOR_HEAD,
     QUERY_HEAD,
     SITE_HEAD,
+    advice_lines,
     fragment_rows,
     left_out,
     move_rows,
@@ -52,6 +53,8 @@ def status(file: File, state: State = None, json: Json = False) -> None:
                 print_table(title, head, rows)
                 if title == "operators" and any(row[-1] == "-" for row in rows):
                     say(f"  {COST_UNKNOWN}")
+        for line in advice_lines(told.get("advice")):
+            say(line)
         for name, why in told.get("down", {}).items():
             say(f"down: {name}: {why}")
 

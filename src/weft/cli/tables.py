@@ -101,6 +101,25 @@ def move_rows(status: dict[str, Any]) -> Rows:
     return rows
 
 
+def advice_lines(look: dict[str, Any] | None) -> list[str]:
+    """What periodic placement would move and why, or why it says nothing; one line each."""
+    if not look:
+        return []
+    if "failed" in look:
+        return [f"advice: none any more, the controller failed: {look['failed']}"]
+    since = f"advice since {look['at_s']:g} s" if look["until_s"] > look["at_s"] else f"advice at {look['at_s']:g} s"
+    if look["missing"]:
+        shown = ", ".join(look["missing"][:3]) + (", ..." if len(look["missing"]) > 3 else "")
+        return [f"{since}: none, not everything was measured ({shown})"]
+    lines = [f"{since}: move {_moves(one)}: {one['reason']}" for one in look["advised"]]
+    lines += [f"{since}: do not move {_moves(one)} yet: {one['why']}" for one in look["declined"]]
+    return lines or [f"{since}: leave everything where it is"]
+
+
+def _moves(one: dict[str, Any]) -> str:
+    return ", ".join(f"{move['query']}.{move['operator']} from {move['from']} to {move['to']}" for move in one["moves"])
+
+
 def in_one_line(status: dict[str, Any]) -> str:
     """How a run goes, in one line for a log."""
     queries = status.get("queries", {}).values()
@@ -137,6 +156,7 @@ def screen(status: dict[str, Any], notes: tuple[str, ...] = ()) -> Any:
     if status.get("moves"):
         parts.append(rich_table("moves", MOVE_HEAD, move_rows(status)))
     parts.extend(Text(line, style="yellow") for line in left_out(status))
+    parts.extend(Text(line) for line in advice_lines(status.get("advice")))
     parts.extend(Text(f"down: {name}: {why}", style="red") for name, why in status.get("down", {}).items())
     parts.extend(Text(line, style="dim") for line in notes)
     return Group(*parts)

@@ -27,9 +27,10 @@ from weft.cli.output import (
     print_json,
     print_table,
     read,
+    say,
     warnings_of,
 )
-from weft.cli.tables import KEPT
+from weft.cli.tables import KEPT, advice_lines
 
 
 def twin(
@@ -127,3 +128,6 @@ def _print(found: dict[str, Any], seconds: float) -> None:
             for one in found["moves"]
         ]  # fmt: skip
         print_table("moves", ("operator", "from", "to", "at s", "pause ms", "reason"), moves)
+    for look in found.get("advice", []):
+        for line in advice_lines(look):
+            say(line)

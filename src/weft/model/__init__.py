@@ -1,8 +1,18 @@
 """What exists? Frozen values: query, operator, stream, site, link, placement, promise."""
 
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
-from weft.model.control import Balance, Control, Place, Scale, Serve, Weights
+from weft.model.control import Advising, Balance, Control, Place, Scale, Serve, Weights
 from weft.model.deployment import Deployment
+from weft.model.observed import (
+    Observed,
+    ObservedOperator,
+    ObservedQuery,
+    ObservedSite,
+    ObservedSource,
+    Quantiles,
+    observed_from_json,
+    observed_of,
+)
 from weft.model.placement import Placement
 from weft.model.queries import (
     Column,
@@ -22,6 +32,7 @@ from weft.model.scenario import CrashAt, Happening, MoveAt, PartitionAt, RateAt,
 from weft.model.sites import Batch, Link, Site
 
 __all__ = [
+    "Advising",
     "Arrivals",
     "Balance",
     "Batch",
@@ -35,6 +46,11 @@ __all__ = [
     "JoinWindow",
     "Link",
     "MoveAt",
+    "Observed",
+    "ObservedOperator",
+    "ObservedQuery",
+    "ObservedSite",
+    "ObservedSource",
     "OnOff",
     "Operator",
     "Order",
@@ -43,6 +59,7 @@ __all__ = [
     "Placement",
     "Poisson",
     "Promise",
+    "Quantiles",
     "Query",
     "Queue",
     "RateAt",
@@ -59,4 +76,6 @@ __all__ = [
     "Walk",
     "Watermark",
     "Weights",
+    "observed_from_json",
+    "observed_of",
 ]

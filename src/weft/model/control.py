@@ -64,6 +64,17 @@ class Serve:
 
 
 @dataclass(frozen=True, slots=True)
+class Advising:
+    """Every period periodic placement says what it would move, and nothing is moved by it (Potential §4.2).
+
+    `price` is what each move must gain, in the unit of what is minimised; the share that stays is `place.keep`.
+    """
+
+    period_s: float = 30.0
+    price: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class Control:
     """All parts together."""
 
@@ -72,3 +83,4 @@ class Control:
     scale: Scale | None = None
     order: Order | None = None
     serve: Serve = Serve()
+    advise: Advising | None = None

@@ -1,4 +1,4 @@
-"""Which fields may be written in several forms? Cost, watermark, order, arrivals and happenings."""
+"""Which fields may be written in several forms? Cost, watermark, order, advice, arrivals and happenings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from weft.model import Cost, Order, Watermark
+from weft.model import Advising, Cost, Order, Watermark
 from weft.spec.problems import Problems, brief, did_you_mean, join, listed
 from weft.spec.shapes import Number, Shape, Text, found
 from weft.spec.tables import Items, Key, Table
@@ -176,6 +176,36 @@ class OrderForm:
         by_margin, by_share = _ORDER.schema(), _ORDER.schema() | {"required": ["late_max"]}
         del by_margin["properties"]["late_max"], by_share["properties"]["lambda"]
         return {"oneOf": [{"type": "boolean"}, by_margin, by_share]}
+
+
+_ADVISE = Table(
+    Advising,
+    "advise",
+    (
+        Key("period_s", Number(above=0), "the time between two looks"),
+        Key("price", Number(at_least=0), "what each move must gain: ms of latency, or potential"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AdviseForm:
+    """`true`, or `{period_s: 30, price: 10}`."""
+
+    def read(self, node: Node, path: str, problems: Problems) -> Any:
+        if isinstance(node.value, bool):
+            return Advising() if node.value else None
+        if not isinstance(node.value, dict):
+            says = f"must be true, or {{period_s: 30, price: 10}}, found {found(node)}"
+            problems.error(path, says, problems.line(path))
+            return None
+        return _ADVISE.read(node, path, problems)
+
+    def plain(self, value: Any) -> Any:
+        return True if value == Advising() else _ADVISE.plain(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"oneOf": [{"type": "boolean"}, _ADVISE.schema()]}
 
 
 @dataclass(frozen=True, slots=True)

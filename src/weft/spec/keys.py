@@ -8,7 +8,7 @@ from weft import model
 from weft.model import Deployment
 from weft.model.formats import SINKS, SOURCES
 from weft.spec.ddl import Ddl
-from weft.spec.forms import ByKind, ByVerb, CostForm, OrderForm, Watermarks
+from weft.spec.forms import AdviseForm, ByKind, ByVerb, CostForm, OrderForm, Watermarks
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
 from weft.spec.store import StoreForm
 from weft.spec.tables import ByName, Items, Key, Table
@@ -322,6 +322,7 @@ CONTROL = Table(
         Key("scale", SCALE, "changes the number of instances; absent: off"),
         Key("order", OrderForm(), "puts late records in order; absent: off"),
         Key("serve", SERVE, "in which order the twin serves records; absent: as they come"),
+        Key("advise", AdviseForm(), "says every period what periodic placement would move; absent: off"),
     ),
 )
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import weft.spec
-from weft.bodies.live.measurements import FILE as MEASUREMENTS
-from weft.bodies.live.measurements import last_measured
+from weft.bodies.live.measured import FILE as MEASUREMENTS
+from weft.bodies.live.measured import last_measured, last_observed
 from weft.bodies.live.run import Options, Run
 
 SLOW = '''
@@ -81,7 +81,11 @@ def test_selectivities_are_found_where_they_are_known_and_lines_are_left(spark: 
 
     lines = [json.loads(line) for line in (tmp_path / ".weft" / MEASUREMENTS).read_text().splitlines()]
     assert len(lines) >= 2
-    assert set(lines[-1]) == {"at_s", "clock", "operators", "queries", "channels", "sites"}
+    assert set(lines[-1]) == {"at_s", "clock", "operators", "queries", "channels", "sites", "observed"}
+    seen = last_observed(tmp_path / ".weft")
+    assert seen is not None
+    assert seen.operators["q.quarter"].selectivity == lines[-1]["operators"]["q.quarter"]["selectivity"]
+    assert 50 < (seen.sources["made"].rate_per_s or 0.0) < 300
     assert lines[-1]["channels"].keys() == {"q.quarter -> q.slow"}
     assert set(lines[-1]["queries"]["q"]["latency_ms"]) >= {"p50", "p95", "p99"}
     site = lines[-1]["sites"]["a"]

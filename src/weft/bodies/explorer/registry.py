@@ -11,7 +11,7 @@ from typing import Any
 from weft.bodies.explorer.explore import Result, run
 from weft.bodies.explorer.replay import BadScenario, Replayed, Scenario, replay
 from weft.bodies.explorer.world import World
-from weft.bodies.explorer.worlds import balancing, exclusion, hosting, move, scaling
+from weft.bodies.explorer.worlds import balancing, control, exclusion, hosting, move, scaling
 
 _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
     "hosting": hosting.worlds,
@@ -19,6 +19,7 @@ _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
     "balancing": balancing.worlds,
     "exclusion": exclusion.worlds,
     "scaling": scaling.worlds,
+    "control": control.worlds,
 }
 NAMES = tuple(_WORLDS)
 

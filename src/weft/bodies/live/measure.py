@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ class Meter:
         self.sinks: dict[str, int] = {}
         self._given: dict[str, int] = {}
         self._latencies: dict[str, Latencies] = {}
+        self._spans: dict[str, int] = {}
         self._recent: dict[str, deque[tuple[float, int]]] = {}
         self._lock = threading.Lock()
 
@@ -96,6 +98,7 @@ class Meter:
                 first, last = manifest.birth_ms
                 latencies = self._latencies.setdefault(commit.stream, Latencies())
                 latencies.add(manifest.committed_ms - last, manifest.committed_ms - first, manifest.rows)
+                self._spans[commit.stream] = self._spans.get(commit.stream, 0) + 1
 
     def holds(self, sink: str, rows_total: int) -> None:
         """A sink holds so many records already: those of runs before this one."""
@@ -109,6 +112,13 @@ class Meter:
         """Results of this run alone."""
         with self._lock:
             return sum(self._given.get(sink_name(query, sink), 0) for sink in query.sinks)
+
+    def spans_since(self, sink: str, before: int) -> tuple[list[tuple[float, float, int]], int]:
+        """Latencies of a sink's results after the first `before` commits that had any, and how many have by now."""
+        with self._lock:
+            count = self._spans.get(sink, 0)
+            held = self._latencies.get(sink, Latencies()).spans
+            return list(islice(held, max(0, len(held) - (count - before)), None)), count
 
     def rate_per_s(self, sink: str) -> float:
         """Records per second that a sink was given lately."""

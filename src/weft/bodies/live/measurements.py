@@ -1,9 +1,11 @@
-"""What was measured? A line of JSON now and then in the run's folder, for plots, for the planner and for the twin.
+"""What was measured? A line of JSON every period in the run's folder, for plots, for the planner and for the twin.
 
     {"at_s": 12.3, "clock": 1763190000.0, "operators": {"q.o": {...}}, "queries": {"q": {...}},
-     "channels": {"stream -> fragment": {...}}, "sites": {"s": {...}}}
+     "channels": {"stream -> fragment": {...}}, "sites": {"s": {...}}, "observed": {...}}
 
-A file that has grown long is put aside once (`.1`), so that a run that never ends keeps a bounded history.
+`observed` is what was measured in the period (`model/observed.py`), all else is of the whole run. A file of more than a
+million bytes is put aside once (`.1`, in place of the one before), so that a run that never ends keeps a bounded
+history; rates of sources are kept longer (`bodies/live/rates.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +16,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from weft.bodies.live.view import RunView
+import msgspec
 
-FILE = "measurements.jsonl"
+from weft.bodies.live.measured import FILE
+from weft.bodies.live.observing import Observer
+from weft.bodies.live.rates import SourceRates
+from weft.bodies.live.view import RunView
+from weft.model import Observed
+
 EVERY_S = 5.0
 BYTES_MAX = 1_000_000
 
@@ -27,6 +34,8 @@ class Measurements:
     def __init__(self, run: RunView, folder: Path) -> None:
         self.run = run
         self.path = folder / FILE
+        self.rates = SourceRates(run.state)
+        self._observer = Observer(run.deployment, run.meter)
         self._due_s = 0.0
 
     def look(self, finally_: bool = False) -> None:
@@ -34,13 +43,18 @@ class Measurements:
         now = time.monotonic()
         if self.run.progress is None or self.run.flowing_s is None or (now < self._due_s and not finally_):
             return
+        if self._due_s == 0.0:
+            self.rates.take_up()
         self._due_s = now + EVERY_S
+        observed = self._observer.observe(self.run.flowed_s(), self.run.progress, self.run.crashed)
+        self.rates.take(observed)
+        self.rates.keep(finally_)
         if self.path.exists() and self.path.stat().st_size > BYTES_MAX:
             os.replace(self.path, self.path.with_suffix(".jsonl.1"))
         with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(self._line()) + "\n")
+            file.write(json.dumps(self._line(observed)) + "\n")
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self, observed: Observed) -> dict[str, Any]:
         run, progress = self.run, self.run.progress
         assert progress is not None
         return {
@@ -50,24 +64,5 @@ class Measurements:
             "queries": {query.name: run.meter.query(query) for query in run.deployment.queries},
             "channels": progress.channels(),
             "sites": progress.sites(run.deployment, run.flowing_s),
+            "observed": msgspec.to_builtins(observed),
         }
-
-
-def last_measured(folder: Path) -> dict[tuple[str, str], tuple[float | None, float | None]]:
-    """Cost and selectivity of operators (query, operator) as the last run in a state folder measured them."""
-    try:
-        lines = (folder / FILE).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return {}
-    for line in reversed(lines):
-        try:
-            told = json.loads(line)["operators"]
-            split = {(name.rpartition(".")[0], name.rpartition(".")[2]): values for name, values in told.items()}
-            return {key: (_number(one["cost_ms"]), _number(one["selectivity"])) for key, one in split.items()}
-        except (ValueError, KeyError, TypeError, AttributeError):  # a line that a crash cut off, or no such line
-            continue
-    return {}
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)

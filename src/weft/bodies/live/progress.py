@@ -33,6 +33,7 @@ class Progress:
         self._runs: dict[str, FragmentRun] = {}
         self._batch_ms: dict[str, int] = {}
         self._backlog_max: dict[str, int] = {}
+        self._state_kb: dict[str, float] = {}
         self._stages_due_s = 0.0
         self._waiting: deque[tuple[Fragment, str, BatchReport]] = deque(maxlen=WAITING_MAX)
         self._kept: Any = None
@@ -81,6 +82,8 @@ class Progress:
         for report in new_reports(run, counts.last(name, run.generation)):
             counts.take(name, run.generation, report)
             self._batch_ms[name] = report.duration_ms
+            if run.fragment.stateful is not None and run.fragment.query is not None:
+                self._state_kb[f"{run.fragment.query}.{run.fragment.stateful}"] = report.state_bytes / 1024
             recent = self.history.setdefault(name, deque(maxlen=HISTORY_MAX))
             recent.append((sum(report.sources.values()), report.duration_ms))
             self._waiting.append((run.fragment, run.name, report))
@@ -122,6 +125,24 @@ class Progress:
             for entry, (segments, records) in run.backlogs():
                 waiting[f"{entry.stream} -> {name}"] = {"segments": segments, "records": records}
         return waiting
+
+    def waiting(self) -> dict[str, int]:
+        """Records that wait in channels, by the operator (`query.operator`) that will take them."""
+        found: dict[str, int] = {}
+        for run in list(self.engine.runs.values()):
+            for entry, (_, records) in run.backlogs():
+                if entry.operator is not None and run.fragment.query is not None:
+                    stream = f"{run.fragment.query}.{entry.operator}"
+                    found[stream] = found.get(stream, 0) + records
+        return found
+
+    def state_kb(self) -> dict[str, float]:
+        """The size of their state as Spark last told it, by operator (`query.operator`)."""
+        return dict(self._state_kb)
+
+    def used_s(self, site: str) -> float:
+        """CPU seconds that a site's tasks have taken so far."""
+        return self.engine.stages.seconds(site)
 
     def backlog(self, fragment: str) -> int:
         """Records that wait in the channels a fragment reads."""

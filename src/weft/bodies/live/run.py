@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weft.bodies.live import journal
+from weft.bodies.live.advising import Advising
 from weft.bodies.live.assembly import assemble
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.desk import DESK, DeskBody
@@ -17,6 +19,7 @@ from weft.bodies.live.every import Every
 from weft.bodies.live.failing import RunFailed, failed
 from weft.bodies.live.identity import identity
 from weft.bodies.live.measure import Meter
+from weft.bodies.live.measured import last_measured
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
 from weft.bodies.live.progress import Progress
@@ -32,6 +35,7 @@ from weft.model.wishes import MoveTo, Wish
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.ordering import with_ordering
+from weft.plan.observing.measured import with_measured
 from weft.protocol.hosting import Want
 from weft.spark import embedded
 from weft.spark.failures.causes import cause_of
@@ -81,6 +85,7 @@ class Run:
         self._story: Callable[[str], None] = lambda line: None
         self._steering = Steering(self)
         self._measurements = Measurements(self, self.state.path)
+        self.advising: Advising | None = None
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
@@ -140,9 +145,20 @@ class Run:
                 if why_not:
                     raise CannotRun(f"sink of {query.name}: {where}: {why_not}")
         try:
-            self.placement = place(counting_hops(self.deployment))
+            self.placement = place(counting_hops(self._as_measured()))
         except NoPlacement as error:
             raise CannotRun(str(error)) from error
+
+    def _as_measured(self) -> Deployment:
+        """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it.
+
+        Where a plan is in force already it is the one that runs, and nothing needs to be known better.
+        """
+        if (self.state.path / journal.FILE).exists() and not self.options.fresh:
+            return self.deployment
+        known, taken = with_measured(self.deployment, last_measured(self.state.path))
+        self.notes = [*(note for note in self.notes if note not in taken), *taken]
+        return known
 
     def would_remove(self) -> Removal:
         """What starting over would remove; CannotRun where it must not."""
@@ -180,6 +196,10 @@ class Run:
         self._desk = desk = DeskBody(
             sites.remembered(DESK), sites.remember, self.changes, transport, self._story, self._comes_back
         )
+        if self.deployment.control.advise is not None:
+            changes = self.changes
+            self.advising = Advising(self.deployment, self.meter, lambda: changes.placement, transport, self._story)
+            self.advising.start()
         self.phase = "launching"
         desk.start()
         deadline = time.monotonic() + START_S_MAX
@@ -282,6 +302,8 @@ class Run:
         if self.options.measured:
             self.progress.look()
             self._measurements.look()
+            if self.advising is not None and self.flowing_s is not None:
+                self.advising.look(self.flowed_s(), self.progress, self.crashed)
             self.state.tell("status.json", self.status())
         self.spark.beat()
         self.progress.engine.look_after()
@@ -322,6 +344,8 @@ class Run:
         return summary
 
     def _close(self) -> None:
+        if self.advising is not None:
+            self.advising.stop()
         if self._desk is not None:
             self._desk.stop()
         if self.changes is not None:

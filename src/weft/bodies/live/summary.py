@@ -64,6 +64,7 @@ def summary_of(run: RunView) -> dict[str, Any]:
         "placement": (changes.placement if changes else run.placement).as_json(),
         "reasons": _reasons(changes.placement if changes else run.placement),
         "operators": progress.operators() if progress else {},
+        **({"advice": run.advising.latest()} if run.advising is not None else {}),
         **_ordering(run),
         **_syncs(run),
         "fragments": fragments,

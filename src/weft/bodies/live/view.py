@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # who only reads what a run has left does without Spark
+    from weft.bodies.live.advising import Advising
     from weft.bodies.live.changes import Changes
     from weft.bodies.live.measure import Meter
     from weft.bodies.live.moves import Asked
@@ -31,6 +32,7 @@ class RunView(Protocol):
     spark: Embedded | None
     progress: Progress | None
     changes: Changes | None
+    advising: Advising | None
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from weft.bodies.twin.control.interruption import Interrupted, Interruption
+from weft.bodies.twin.control.observing import Observing
 from weft.bodies.twin.control.steering import MOVE_MS_PER_RECORD, Steering, interrupts
 from weft.bodies.twin.loop.measures import SERIES_N, Measures
 from weft.bodies.twin.outcome.gather import gather
@@ -16,7 +17,7 @@ from weft.bodies.twin.records import Scaling
 from weft.bodies.twin.setup.asking import CannotRun, check_instances, check_options, check_placement, check_times
 from weft.bodies.twin.setup.flows import TooFine
 from weft.bodies.twin.setup.layout import Discipline, Options, lay_out
-from weft.model import Deployment, Placement
+from weft.model import Deployment, Observed, Placement
 from weft.plan import place
 from weft.plan.dataflow.ordering import with_guards, with_ordering
 from weft.plan.dataflow.rates import Rates, ideal_rates
@@ -44,12 +45,14 @@ def run(
     instances: tuple[Scaling, ...] = (),
     move_ms_per_record: float = MOVE_MS_PER_RECORD,
     progress: Progress | None = None,
+    observe_s: float | None = None,
 ) -> Result:
     """Simulates a deployment; the same seed gives the same result, bit for bit, but for `wall_s`.
 
     `capacities` are changes `(at_s, site, capacity)`, `instances` are `(at_s, start | stop, query.operator, site)`.
     `discipline` and `drop_late` stand for the file's `serve`. `latency` is counted from the record that let a result be
-    emitted, or from the youngest that contributed to it. Ctrl-C ends a run with the results so far.
+    emitted, or from the youngest that contributed to it. Ctrl-C ends a run with the results so far. With `observe_s`
+    the result also holds what was observed in each period of so many seconds.
     """
     began = time.perf_counter()
     serve = deployment.control.serve
@@ -65,7 +68,7 @@ def run(
     rates = ideal_rates(deployment)
     options = Options(
         discipline, latency == "contributing", records_max,
-        steady=not capacities and not instances and not interrupts(deployment),
+        steady=not capacities and not instances and not interrupts(deployment) and observe_s is None,
         drop_late=serve.drop_late if drop_late is None else drop_late,
     )  # fmt: skip
     try:
@@ -73,6 +76,8 @@ def run(
     except TooFine as error:
         raise CannotRun(str(error)) from error
     steering = Steering(deployment, placement, plane, capacities, move_ms_per_record, instances)
+    observed: list[Observed] = []
+    _observe(deployment, plane, steering, observe_s, observed)
     warnings = before_warnings(deployment, placement, rates)
     try:
         _carry_out(plane, steering, seconds, warmup_s, progress)
@@ -82,12 +87,26 @@ def run(
         warnings.append(f"interrupted at {plane.now_ns / NS_PER_S:g} s of {seconds:g} s: results so far")
     warnings += steering.warnings
     result = gather(deployment, placement, plane, warnings, tuple(steering.moves), tuple(steering.carrier.story))
+    result.observed = observed
+    if steering.advising is not None:
+        result.advice = steering.advising.rounds.history()
     result.wall_s = round(time.perf_counter() - began, 6)
     if plot is not None:
         from weft.bodies.twin.outcome.plot import draw
 
         draw(result, plot)
     return result
+
+
+def _observe(
+    deployment: Deployment, plane: Plane, steering: Steering, observe_s: float | None, into: list[Observed]
+) -> None:
+    """Has a run measured every period, for whoever asks and for the controller."""
+    if observe_s is not None:
+        Observing(deployment, plane, steering, observe_s, into.append)
+    advise, advising = deployment.control.advise, steering.advising
+    if advise is not None and advising is not None:
+        Observing(deployment, plane, steering, advise.period_s, advising.seen)
 
 
 def prepared(

@@ -4,6 +4,7 @@ from weft.protocol.balancing.balancer import Balancer
 from weft.protocol.balancing.loads import BalanceLimits
 from weft.protocol.balancing.memory import Memory
 from weft.protocol.balancing.selection import Streams
+from weft.protocol.balancing.tree import AGAIN_MS, BalancedTree, asks_again
 from weft.protocol.balancing.words import (
     Begin,
     Check,
@@ -25,7 +26,9 @@ from weft.protocol.balancing.words import (
 )
 
 __all__ = [
+    "AGAIN_MS",
     "BalanceLimits",
+    "BalancedTree",
     "Balancer",
     "Begin",
     "Check",
@@ -46,4 +49,5 @@ __all__ = [
     "Stopped",
     "Streams",
     "Taken",
+    "asks_again",
 ]

@@ -3,6 +3,7 @@
 from weft.protocol.scaling.core import CoreInstance
 from weft.protocol.scaling.decision import ScaleRule, copies, ds2_instances, leader_copies
 from weft.protocol.scaling.instance import Instance, Place
+from weft.protocol.scaling.sizing import Sizing
 from weft.protocol.scaling.words import (
     Activated,
     Bye,
@@ -38,6 +39,7 @@ __all__ = [
     "Retired",
     "ScaleRule",
     "Shrink",
+    "Sizing",
     "StartInstance",
     "copies",
     "ds2_instances",

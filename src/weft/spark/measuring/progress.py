@@ -31,6 +31,7 @@ class BatchReport:
     bad: dict[str, int] = field(default_factory=dict)
     operators: dict[str, int] = field(default_factory=dict)
     counts: BatchCounts | None = None
+    state_bytes: int = 0
 
 
 def new_reports(run: FragmentRun, after: int) -> Iterator[BatchReport]:
@@ -62,7 +63,8 @@ def _report(run: FragmentRun, progress: dict[str, Any]) -> BatchReport:
     batch = progress["batchId"]
     duration = progress["durationMs"].get("triggerExecution", 0) - round(run.writer.waited_ms.get(batch, 0.0))
     counts = next((one for one in run.writer.batches if one.batch == batch), None)
-    return BatchReport(batch, duration, rows, bad, operators, counts)
+    state_bytes = sum(int(held.get("memoryUsedBytes") or 0) for held in progress.get("stateOperators", []))
+    return BatchReport(batch, duration, rows, bad, operators, counts, state_bytes)
 
 
 def _of_files(run: FragmentRun, reported: list[dict[str, Any]]) -> Iterator[tuple[Entry, dict[str, Any]]]:

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 
 from weft.bodies.twin.control.balancing import MARK, Balancing
 from weft.bodies.twin.control.carrier import Carrier
+from weft.bodies.twin.control.observing import CONTROLLER, Advising
 from weft.bodies.twin.control.scaling import MARK as SCALE_MARK
 from weft.bodies.twin.control.scaling import Scaling as Autoscaling
 from weft.bodies.twin.outcome.result import Move
@@ -26,6 +27,7 @@ from weft.plan.changing.next_plan import next_plan
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan, first_plan
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
+from weft.protocol.balancing import AGAIN_MS, asks_again
 from weft.protocol.hosting import (
     Agent,
     Died,
@@ -74,7 +76,7 @@ def steers(deployment: Deployment) -> bool:
 
 def interrupts(deployment: Deployment) -> bool:
     """Whether something in a deployment may hold an operator or a site in mid-service, or change who serves."""
-    return steers(deployment) or deployment.control.scale is not None
+    return steers(deployment) or deployment.control.scale is not None or deployment.control.advise is not None
 
 
 class Steering:
@@ -128,6 +130,17 @@ class Steering:
         if (scale := deployment.control.scale) is not None:
             acts = (self.start_instance, self.stop_instance, self.moves)
             self.scaling = Autoscaling(scale, deployment, placement, self.carrier, records, self.homes, *acts)
+        self.advising: Advising | None = None
+        if deployment.control.advise is not None:
+            self.advising = Advising(deployment, self)
+
+    def up(self, site: str) -> bool:
+        """True if a site is not lost."""
+        return site not in self._down
+
+    def running(self) -> Placement:
+        """Where operators run now."""
+        return Placement(dict(self.homes))
 
     @cached_property
     def _paths(self) -> Paths:
@@ -203,9 +216,9 @@ class Steering:
         [(operator, to)] = wish.homes.items()
         if wish.by == "scenario":
             self.warnings.append(f"{operator} did not move to {to} at {at_s:g} s: {reason}")
-        elif self.homes[operator] != to and self.balancing and self.balancing.homes[operator] == to:
+        elif self.balancing and asks_again(self.homes[operator], self.balancing.homes[operator], to):
             again = partial(self._ask, operator, to, wish.reason)
-            self.carrier.at(self.carrier.now_ns + AGAIN_NS, again)
+            self.carrier.at(self.carrier.now_ns + AGAIN_MS * NS_PER_MS, again)
 
     def _cut(self, one: str, other: str, until_ns: int) -> None:
         self.records.cut(one, other, until_ns)
@@ -264,7 +277,8 @@ class Steering:
 
     def _perform(self, site: str, effect: Effect) -> None:
         carrier = self.carrier
-        part = {MARK: self.balancing, SCALE_MARK: self.scaling}.get(site.partition(":")[0] + ":")
+        parts = {MARK: self.balancing, SCALE_MARK: self.scaling, f"{CONTROLLER}:": self.advising}
+        part = parts.get(site.partition(":")[0] + ":")
         if part is not None:
             part.perform(site, effect)
             return

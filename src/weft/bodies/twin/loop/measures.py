@@ -80,12 +80,16 @@ class Measures:
         self.since_ns = 0
         self.born_before: dict[str, int] = {}
         self.records: list[tuple[Ints, Ints, Ints]] | None = None
+        self.listeners: list[list[tuple[Ints, Ints]]] = []
+        """To each is added which queries' results came with which latencies."""
 
     def take(self, sink: Ints, time: Ints, latency: Ints) -> None:
         """Some records."""
         query = self._query_of_sink[sink]
         if self.records is not None:
             self.records.append((sink.copy(), time.copy(), latency.copy()))
+        for listener in self.listeners:
+            listener.append((query, latency.copy()))
         queries = len(self.latencies)
         place = query * SERIES_N + time // self.series_ns
         shape, size = (queries, SERIES_N), queries * SERIES_N

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.bodies.twin.loop.columns import Floats, Ints
-from weft.model import Query
+from weft.model import Observed, Query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,6 +95,9 @@ class Result:
     in_flight_max: int = 0
     placement: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     ordering: dict[str, dict[str, float]] = field(default_factory=dict)
+    observed: list[Observed] = field(default_factory=list)
+    advice: list[dict[str, Any]] | None = None
+    """What periodic placement would have moved, look by look; None where nobody asked."""
 
     def as_json(self) -> dict[str, Any]:
         """The contract's JSON; of two runs with one seed only `wall_s` differs."""
@@ -106,6 +109,7 @@ class Result:
             "wall_s": self.wall_s,
             "warnings": self.warnings,
             **({"ordering": self.ordering} if self.ordering else {}),
+            **({"advice": self.advice} if self.advice is not None else {}),
         }
 
     def text(self) -> str:

@@ -1,0 +1,52 @@
+"""What did the last run measure? Read from the lines that it left in its state folder, without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from weft.model import Observed
+
+FILE = "measurements.jsonl"
+
+
+def last_observed(folder: Path) -> Observed | None:
+    """What was observed in the last period that a run in a state folder measured whole; None where there is none."""
+    for line in reversed(_lines(folder)):
+        try:
+            observed = msgspec.json.decode(line, type=_Observing).observed
+        except msgspec.MsgspecError:  # a line that a crash cut off, or of before anything was observed
+            continue
+        if observed.complete:
+            return observed
+    return None
+
+
+class _Observing(msgspec.Struct):
+    observed: Observed
+
+
+def _lines(folder: Path) -> list[str]:
+    try:
+        return (folder / FILE).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def last_measured(folder: Path) -> dict[tuple[str, str], tuple[float | None, float | None]]:
+    """Cost and selectivity of operators (query, operator) as the last run in a state folder measured them."""
+    for line in reversed(_lines(folder)):
+        try:
+            told = json.loads(line)["operators"]
+            split = {(name.rpartition(".")[0], name.rpartition(".")[2]): values for name, values in told.items()}
+            return {key: (_number(one["cost_ms"]), _number(one["selectivity"])) for key, one in split.items()}
+        except (ValueError, KeyError, TypeError, AttributeError):  # a line that a crash cut off, or no such line
+            continue
+    return {}
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)

@@ -1,0 +1,117 @@
+"""What is observed live? What was counted and measured since the last look, as one value."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any, Protocol
+
+from weft.bodies.live.measure import Latencies, Meter
+from weft.model import (
+    Deployment,
+    Observed,
+    ObservedOperator,
+    ObservedQuery,
+    ObservedSite,
+    ObservedSource,
+    Quantiles,
+    Query,
+    observed_of,
+)
+from weft.plan.dataflow.graph import sink_name, source_names
+from weft.protocol.counting import came
+
+PERIOD_S_MIN = 0.5  # of a shorter one rates would tell nothing
+
+
+class Counting(Protocol):
+    """What observing needs of a run's progress."""
+
+    def operators(self) -> Mapping[str, Mapping[str, Any]]:
+        """Records in and out, selectivity and cost of every operator that has run, by `query.operator`."""
+
+    def waiting(self) -> Mapping[str, int]:
+        """Records that wait in channels, by the operator that will take them."""
+
+    def state_kb(self) -> Mapping[str, float]:
+        """The size of their state, by operator."""
+
+    def used_s(self, site: str) -> float:
+        """CPU seconds that a site's tasks have taken so far."""
+
+
+class Observer:
+    """Tells what was measured since it last looked; the first look only begins, and finds everything missing."""
+
+    def __init__(self, deployment: Deployment, meter: Meter) -> None:
+        self.deployment = deployment
+        self.meter = meter
+        self._then_s: float | None = None
+        self._period_s = 0.0
+        self._counts: dict[Hashable, float] = {}
+        self._spans: dict[str, int] = {}
+
+    def observe(self, at_s: float, progress: Counting, lost: Collection[str]) -> Observed:
+        """What was measured up to `at_s` seconds of flow; `lost` are the sites that are down."""
+        now_s = time.monotonic()
+        self._period_s = 0.0 if self._then_s is None else now_s - self._then_s
+        self._then_s = now_s
+        found, waiting, sizes = progress.operators(), progress.waiting(), progress.state_kb()
+        sources = {one.name: self.meter.source(one.name) for one in self.deployment.sources}
+        rates = {name: ObservedSource(self._per_s(("source", name), count)) for name, count in sources.items()}
+        operators = {
+            stream: self._operator(stream, found.get(stream, {}), waiting.get(stream, 0), sizes.get(stream))
+            for query in self.deployment.queries
+            for stream in (f"{query.name}.{operator.name}" for operator in query.operators)
+        }
+        sites = {one.name: self._site(one.name, one.capacity, progress, lost) for one in self.deployment.sites}
+        queries = {query.name: self._query(query, sources) for query in self.deployment.queries}
+        return observed_of(self.deployment, round(at_s, 3), round(self._period_s, 3), rates, operators, sites, queries)
+
+    def _new(self, what: Hashable, count: float) -> float | None:
+        """How much a count has grown since the last look; None where there was none, or no time has passed."""
+        before = self._counts.get(what)
+        self._counts[what] = count
+        if before is None or self._period_s < PERIOD_S_MIN:
+            return None
+        return came(before, count)
+
+    def _per_s(self, what: Hashable, count: float | None) -> float | None:
+        new = None if count is None else self._new(what, count)
+        return None if new is None else round(new / self._period_s, 6)
+
+    def _operator(
+        self, stream: str, found: Mapping[str, Any], waiting: int, state_kb: float | None
+    ) -> ObservedOperator:
+        return ObservedOperator(
+            in_per_s=self._per_s(("in", stream), found.get("records_in")),
+            out_per_s=self._per_s(("out", stream), found.get("records_out")),
+            cost_ms=found.get("cost_ms"),
+            selectivity=found.get("selectivity"),
+            backlog=waiting,
+            state_kb=state_kb,
+        )
+
+    def _site(self, name: str, capacity: float, progress: Counting, lost: Collection[str]) -> ObservedSite:
+        used = self._per_s(("used", name), progress.used_s(name))
+        share = None if used is None else (used / capacity if capacity else 0.0)
+        return ObservedSite(None if share is None else round(share, 6), name not in lost)
+
+    def _query(self, query: Query, sources: Mapping[str, int]) -> ObservedQuery:
+        sinks = [sink_name(query, sink) for sink in query.sinks]
+        given = self._new(("given", query.name), sum(self.meter.sinks.get(name, 0) for name in sinks))
+        taken = [self._new((query.name, name), sources[name]) for name in source_names(self.deployment, query)]
+        latencies = Latencies()
+        for name in sinks:
+            spans, self._spans[name] = self.meter.spans_since(name, self._spans.get(name, 0))
+            latencies.spans.extend(spans)
+        summary = latencies.summary()
+        limit_ms, kept = query.promise.latency_ms, None
+        if limit_ms is not None and summary is not None:
+            kept = latencies.quantile(query.promise.quantile) <= limit_ms
+        return ObservedQuery(
+            records_in=None if None in taken else round(sum(one or 0.0 for one in taken)),
+            records_out=None if given is None else round(given),
+            latency_ms=None if summary is None else Quantiles(**summary),
+            promise_kept=kept,
+        )

@@ -1,0 +1,105 @@
+"""What is a controller fed from one observation to the next? The same in every body that carries one.
+
+`measured` gives what to tell it when a period has been measured, `considered` what to tell it when it lets rules look;
+`told` keeps what it then says, as people and programs are shown it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import count
+from typing import Any
+
+from weft.model import Deployment, Observed, Placement
+from weft.protocol.control.neighbourhood import neighbourhood
+from weft.protocol.control.rules import Desire, desires
+from weft.protocol.control.words import Advise, Considered, Decline, Noticed, Observation, Shift, Wished
+from weft.protocol.words import Effect, Input
+
+LOOKS_MAX = 1_000
+
+
+class Rounds:
+    """Numbers observations and wishes, notices changes of the placement, and remembers what was advised when."""
+
+    def __init__(self, deployment: Deployment, running: Placement) -> None:
+        self._deployment = deployment
+        self._running = running
+        self._observed: Observed | None = None
+        self._observations = count(1)
+        self._wishes = count(1)
+        self._desires: dict[int, Desire] = {}
+        self._looks: deque[dict[str, Any]] = deque(maxlen=LOOKS_MAX)
+
+    def measured(self, observed: Observed, running: Placement) -> list[Input]:
+        """What the controller is told of a period: changes by other doors, then what was measured."""
+        inputs: list[Input] = []
+        shifts = _shifts(self._running, running)
+        if shifts:
+            inputs.append(Noticed(next(self._wishes), shifts, neighbourhood(self._deployment, shifts)))
+        self._running, self._observed = running, observed
+        self._desires = {}
+        self._note(observed)
+        return [*inputs, Observation(next(self._observations), observed.complete, observed.missing)]
+
+    def considered(self, number: int) -> list[Input]:
+        """What rules wish on the last observation, which the controller bears in mind as `number`."""
+        assert self._observed is not None, "rules look at what was observed"
+        inputs: list[Input] = []
+        for desire in desires(self._deployment, self._observed, self._running):
+            wish = next(self._wishes)
+            self._desires[wish] = desire
+            touches = neighbourhood(self._deployment, desire.shifts)
+            inputs.append(Wished(wish, desire.who, desire.shifts, touches, desire.reason, number))
+        return [*inputs, Considered(number)]
+
+    def told(self, effect: Effect) -> None:
+        """What the controller says of a wish."""
+        if isinstance(effect, Advise) and effect.number in self._desires:
+            self._add("advised", {"reason": effect.reason}, self._desires[effect.number])
+        elif isinstance(effect, Decline) and effect.number in self._desires:
+            self._add("declined", {"why": effect.why}, self._desires[effect.number])
+
+    def latest(self) -> dict[str, Any] | None:
+        """What came of the last observation, and since when it has been the same; None before the first."""
+        return self._looks[-1] if self._looks else None
+
+    def history(self) -> list[dict[str, Any]]:
+        """What came of all observations, equal ones joined."""
+        self._join()
+        return list(self._looks)
+
+    def _note(self, observed: Observed) -> None:
+        self._join()
+        at_s = round(observed.at_s, 3)
+        missing = list(observed.missing)
+        self._looks.append({"at_s": at_s, "until_s": at_s, "missing": missing, "advised": [], "declined": []})
+
+    def _join(self) -> None:
+        """The last look becomes part of the one before, where both say the same."""
+        if len(self._looks) > 1 and _says(self._looks[-1]) == _says(self._looks[-2]):
+            last = self._looks.pop()
+            self._looks[-1] = {**last, "at_s": self._looks[-1]["at_s"]}
+
+    def _add(self, which: str, said: dict[str, str], desire: Desire) -> None:
+        moves = [
+            {"query": of[0], "operator": of[2], "from": shift.before, "to": shift.after}
+            for shift in desire.shifts
+            for of in (shift.of.partition("."),)
+        ]
+        last = self._looks[-1]
+        self._looks[-1] = {**last, which: [*last[which], {"who": desire.who, "moves": moves, **said}]}
+
+
+def _says(look: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells two looks apart: what was missing, and what would move; not the numbers in reasons."""
+    return look["missing"], *([one["moves"] for one in look[which]] for which in ("advised", "declined"))
+
+
+def _shifts(before: Placement, now: Placement) -> tuple[Shift, ...]:
+    """What runs elsewhere than it did."""
+    return tuple(
+        Shift(stream, before.homes[stream], site)
+        for stream, site in now.homes.items()
+        if before.homes.get(stream, site) != site
+    )
