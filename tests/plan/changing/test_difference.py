@@ -100,13 +100,17 @@ def two_queries() -> Deployment:
     return replace(found, queries=(asked, *found.queries))
 
 
+def cut_of(placement: Placement) -> tuple[Fragment, ...]:
+    return rules().cut(two_queries(), placement, {})
+
+
 def together(site: str, **others: str) -> Placement:
     homes = {"q.keep": site, "q.shape": site, "q.small": site, "r.totals": site, "r.last": site}
     return Placement(homes | {name.replace("__", "."): home for name, home in others.items()})
 
 
 def test_between_queries_there_is_always_a_channel() -> None:
-    found = first_plan(two_queries(), together("a"), rules()).fragments
+    found = cut_of(together("a"))
     assert [(one.id, one.queries, one.operators) for one in found] == [
         ("q.keep", ("q",), ("keep", "shape", "small")), ("r.totals", ("r",), ("totals", "last")),
     ]  # fmt: skip
@@ -126,6 +130,34 @@ def test_a_move_of_either_side_leaves_the_other_querys_fragments_alone() -> None
         assert all("q.keep" not in drains for _, drains in found.ends)
 
 
+def refused(given: Deployment, placement: Placement, stream: str, to: str) -> str | None:
+    moved = placement.put(stream, to)
+    return why_impossible(given, moved, stream, to, Paths(given))
+
+
+def test_a_move_must_leave_a_way_to_readers_of_other_queries() -> None:
+    placement = together("a", r__totals="c", r__last="c")
+    whole = replace(two_queries(), links=(Link("a", "b"), Link("a", "c", oneway=True), Link("a", "far")))
+    assert refused(whole, placement, "q.shape", "b") is None
+    told = refused(replace(whole, links=(*whole.links, Link("b", "far"))), placement, "q.keep", "c")
+    assert told == "shape reads it: no path of links leads from c to a"
+    alone = Placement({**placement.homes, "q.shape": "far", "q.small": "far", "r.totals": "c"})
+    no_way = replace(whole, links=(Link("a", "c", oneway=True), Link("a", "far")))
+    assert refused(no_way, alone, "r.totals", "b") == "it reads q.keep: no path of links leads from a to b"
+    lone = replace(no_way, links=(Link("a", "c", oneway=True), Link("a", "far"), Link("b", "far"), Link("a", "b")))
+    cut_off = replace(lone, links=tuple(one for one in lone.links if one.to != "c"))
+    assert refused(cut_off, alone, "q.keep", "b") == "r.totals reads it: no path of links leads from b to c"
+
+
+def test_a_journal_of_an_earlier_version_is_read() -> None:
+    now = cut_of(together("a"))[1]
+    plain = asdict(now)
+    del plain["queries"]
+    assert msgspec.convert(with_queries({**plain, "query": "r"}), Fragment) == now
+    assert msgspec.convert(with_queries({**plain, "query": None}), Fragment).queries == ()
+    assert msgspec.convert(with_queries(asdict(now)), Fragment) == now
+
+
 def test_moves_of_both_at_once_end_upstream_first() -> None:
     now = first_plan(two_queries(), together("a"), rules())
     found = difference(now, after(now, together("b")))
@@ -133,34 +165,15 @@ def test_moves_of_both_at_once_end_upstream_first() -> None:
     assert {(new.id, new.site) for new in found.starts} >= {("q.keep", "b"), ("r.totals", "b")}
 
 
-def test_a_move_must_leave_a_way_to_what_is_read_and_to_readers_of_other_queries() -> None:
-    placement = Placement({"q.keep": "a", "q.shape": "far", "q.small": "far", "r.totals": "c", "r.last": "c"})
-    whole = replace(two_queries(), links=(Link("a", "c", oneway=True), Link("a", "far")))
-    why_not = why_impossible(whole, placement, "r.totals", "b", Paths(whole))
-    assert why_not == "it reads q.keep: no path of links leads from a to b"
-    whole = replace(whole, links=(Link("a", "b"), Link("a", "far")))
-    why_not = why_impossible(whole, placement, "q.keep", "b", Paths(whole))
-    assert why_not == "r.totals reads it: no path of links leads from b to c"
-
-
 def test_a_query_is_added_once_what_it_reads_is_there() -> None:
     reads, whole = two_queries().queries[0], deployment()
     now = first_plan(whole, placed(keep="a", shape="a", small="a"), rules())
-    wish = AddQuery(reads, {"r.totals": "b", "r.last": "b"})
+    wish = AddQuery((reads,), {"r.totals": "b", "r.last": "b"})
     then = next_plan(now, wish, rules())
     assert isinstance(then, RunningPlan)
     # What it reads leaves its fragment from now on.
     assert {old.id for old in difference(now, then).olds} == {"q.keep"}
     other = replace(reads, operators=(replace(reads.operators[0], from_=("q.gone",)), reads.operators[1]))
-    refused = next_plan(now, replace(wish, query=other), rules())
+    refused = next_plan(now, replace(wish, queries=(other,)), rules())
     assert refused == Impossible("r.totals reads q.gone, which is not there")
     assert next_plan(then, RemoveQuery("q"), rules()) == Impossible("r.totals reads q.keep: remove r first")
-
-
-def test_a_journal_of_an_earlier_version_is_read() -> None:
-    now = first_plan(two_queries(), together("a"), rules()).fragments[1]
-    plain = asdict(now)
-    del plain["queries"]
-    assert msgspec.convert(with_queries({**plain, "query": "r"}), Fragment) == now
-    assert msgspec.convert(with_queries({**plain, "query": None}), Fragment).queries == ()
-    assert msgspec.convert(with_queries(asdict(now)), Fragment) == now

@@ -101,3 +101,22 @@ def test_who_ordered_before_is_known_for_every_way(tmp_path: Path) -> None:
     assert orders_before(flow, "q.plain_order") == (None,)
     assert orders_before(flow, "q.last_order") == (None, "q.plain_order")
     assert orders_before(flow, "q.last") == ("q.last_order",)
+
+
+def test_what_orders_a_stream_of_another_query_has_a_name_of_its_own(tmp_path: Path) -> None:
+    other = """
+  - name: other
+    operators:
+      - {name: both, from: [q.good, right], sql: "SELECT g.k, r.k AS rk FROM q.good g JOIN right r ON g.k = r.k",
+         order: true}
+    sink: {from: both, format: parquet, path: o9}
+"""
+    (tmp_path / "file.yaml").write_text(FILE.replace("\nscenario:", f"{other}scenario:"))
+    report = check(tmp_path / "file.yaml")
+    assert report.deployment is not None, report.errors
+    ordered = with_ordering(report.deployment)
+    query = ordered.query("other")
+    assert [operator.name for operator in query.operators] == ["both_order_q_good", "both_order_right", "both"]
+    assert query.operator("both_order_q_good").from_ == ("q.good",)
+    assert "FROM `both_order_q_good` g JOIN" in (query.operator("both").sql or "")
+    assert orders_before(dataflow(ordered), "other.both") == ("other.both_order_q_good", "other.both_order_right")

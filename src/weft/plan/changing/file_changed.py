@@ -13,7 +13,6 @@ from weft.model.wishes import AddQuery, MoveTo, RemoveQuery
 from weft.plan.changing.difference import difference
 from weft.plan.changing.next_plan import next_plan, why_impossible
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
-from weft.spec import after_what_they_read
 
 
 def plan_for_file(
@@ -33,13 +32,12 @@ def plan_for_file(
         if isinstance(then, Impossible):
             return then
         now = then
-    for at in after_what_they_read(deployment.queries):
-        query = deployment.queries[at]
-        if query.name in before:
-            continue
-        homes = {f"{query.name}.{one.name}": planned.home(f"{query.name}.{one.name}") for one in query.operators}
-        reasons = {stream: planned.reasons.get(stream, "") for stream in homes}
-        then = next_plan(now, AddQuery(query, homes, reasons), rules)
+    new = tuple(query for query in deployment.queries if query.name not in before)
+    if new:
+        streams = [f"{query.name}.{operator.name}" for query in new for operator in query.operators]
+        homes = {stream: planned.home(stream) for stream in streams}
+        reasons = {stream: planned.reasons.get(stream, "") for stream in streams}
+        then = next_plan(now, AddQuery(new, homes, reasons), rules)
         if isinstance(then, Impossible):
             return then
         now = then

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from weft.model import Constant, Cost, Deployment, Node, Observed, Operator, Poisson, Source, dataflow
+from weft.model import Constant, Cost, Deployment, Observed, Operator, Poisson, Query, Source
 
 
 def believed(deployment: Deployment, observed: Observed, forecast: Mapping[str, float] | None = None) -> Deployment:
@@ -15,15 +15,11 @@ def believed(deployment: Deployment, observed: Observed, forecast: Mapping[str, 
     neither measured nor foreseen stays as declared. A site that is down has no capacity.
     """
     rates = {name: one.rate_per_s for name, one in observed.sources.items()} | dict(forecast or {})
-    found = {node.stream: _operator(node, observed, rates) for node in dataflow(deployment).nodes}
     down = {name for name, one in observed.sites.items() if not one.up}
     return replace(
         deployment,
         sources=tuple(_source(source, rates.get(source.name)) for source in deployment.sources),
-        queries=tuple(
-            replace(query, operators=tuple(found[f"{query.name}.{one.name}"] for one in query.operators))
-            for query in deployment.queries
-        ),
+        queries=tuple(_query(query, observed, rates) for query in deployment.queries),
         sites=tuple(replace(site, capacity=0.0) if site.name in down else site for site in deployment.sites),
     )
 
@@ -35,8 +31,12 @@ def _source(source: Source, rate_per_s: float | None) -> Source:
     return replace(source, arrivals=(Poisson if isinstance(source.arrivals, Poisson) else Constant)(rate_per_s))
 
 
-def _operator(node: Node, observed: Observed, rates: Mapping[str, float | None]) -> Operator:
-    operator, found = node.operator, observed.operators.get(node.stream)
+def _query(query: Query, observed: Observed, rates: Mapping[str, float | None]) -> Query:
+    return replace(query, operators=tuple(_operator(query, one, observed, rates) for one in query.operators))
+
+
+def _operator(query: Query, operator: Operator, observed: Observed, rates: Mapping[str, float | None]) -> Operator:
+    found = observed.operators.get(f"{query.name}.{operator.name}")
     if found is None:
         return operator
     if found.cost_ms is not None:
@@ -46,7 +46,9 @@ def _operator(node: Node, observed: Observed, rates: Mapping[str, float | None])
     if operator.window is None or len(operator.from_) != 2:
         return replace(operator, selectivity=found.selectivity)
     # A join's selectivity is over the product of its inputs (Potential §2.2.1): the same results, from the sum.
-    inputs = [_rate(stream, observed, rates) for stream in node.inputs]
+    inside = {one.name for one in query.operators}
+    streams = [f"{query.name}.{name}" if name in inside else name for name in operator.from_]
+    inputs = [_rate(stream, observed, rates) for stream in streams]
     if None in inputs or 0 in inputs:
         return operator
     first, second = (rate or 0.0 for rate in inputs)

@@ -44,8 +44,8 @@ class BalancedTree:
         places = {f"source {source.name}": source.site for source in sources} | dict(homes)
         inputs: dict[str, tuple[str, ...]] = {f"source {source.name}": () for source in sources}
         pinned = set(inputs)
-        flow = dataflow(self._deployment)
         moved = {what.move.partition(".")[0] for what in self._deployment.scenario if isinstance(what, MoveAt)}
+        flow = dataflow(self._deployment)
         for query in self._deployment.queries:
             for operator in query.operators:
                 name = f"{query.name}.{operator.name}"

@@ -10,11 +10,10 @@ from weft.protocol.control.words import Shift
 
 def neighbourhood(deployment: Deployment, shifts: Iterable[Shift]) -> tuple[str, ...]:
     """The names of all that some moves touch: `site NAME` for sites, and streams by their own names."""
-    flow = dataflow(deployment)
+    reads = {node.stream: node.inputs for node in dataflow(deployment).nodes}
     touched: dict[str, None] = {}
     for shift in shifts:
-        reads = flow.node(shift.of).inputs if flow.makes(shift.of) else ()
-        beside = (reader.stream for reader in flow.readers(shift.of))
-        names = (f"site {shift.before}", f"site {shift.after}", shift.of, *reads, *beside)
+        beside = (reader for reader, streams in reads.items() if shift.of in streams)
+        names = (f"site {shift.before}", f"site {shift.after}", shift.of, *reads.get(shift.of, ()), *beside)
         touched.update(dict.fromkeys(names))
     return tuple(touched)

@@ -47,7 +47,7 @@ class Sizing:
         """True if an operator's records may be shared by several instances."""
         told = self._operators[operator]
         crashes = any(isinstance(what, CrashAt) for what in self._deployment.scenario)
-        return not (told.site or told.window or told.state_kb or crashes or self._blocked(operator))
+        return not (told.site or told.window or told.state_kb or crashes or _blocked(self._deployment, operator))
 
     def load(self, operator: str) -> float:
         """What one instance of an operator was asked for lately, in seconds of work a second."""
@@ -80,6 +80,7 @@ class Sizing:
             return Shrink(), f"{used}, below {self.rule.low:g}"
         return None
 
-    def _blocked(self, operator: str) -> bool:
-        queues = [reader.operator.queue for reader in dataflow(self._deployment).readers(operator)]
-        return any(queue is not None and queue.when_full == "block" for queue in queues)
+
+def _blocked(deployment: Deployment, stream: str) -> bool:
+    queues = [reader.operator.queue for reader in dataflow(deployment).readers(stream)]
+    return any(queue is not None and queue.when_full == "block" for queue in queues)
