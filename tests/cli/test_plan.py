@@ -48,6 +48,29 @@ def test_fragments_say_what_they_read_and_write(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_a_query_that_reads_another_is_shown_with_what_it_reads(tmp_path: Path) -> None:
+    more = """\
+  - name: high
+    operators:
+      - {name: over, from: hourly_use.valid, sql: SELECT meter FROM hourly_use.valid, cost_ms: 1, site: district}
+    sink: {from: over, format: parquet, path: out/high}
+"""
+    file = written(tmp_path, GOOD + more)
+    found = weft_json("plan", file, "--plot", tmp_path / "plan.png")
+    pieces = {piece["id"]: piece for piece in found["fragments"]}
+    assert pieces["high.over"]["reads"] == ["hourly_use.valid"]
+    assert (tmp_path / "plan.png").stat().st_size > 0
+    # All at the district, 20 ms from the source: what the other query does to a record counts for the reader.
+    busy = (200 * 1 + 100 * 1 + 100 * 0.1) / 2000
+    assert found["placement"]["hourly_use"]["valid"] == ["district"]
+    assert found["projected"]["high"]["latency_ms"] == pytest.approx(20 + (0.5 + 0.5) / (1 - busy))
+    assert found["projected"]["high"]["availability"] == pytest.approx(0.9)
+    told = weft("explain", file).output
+    assert "high.over" in told
+    assert "pinned" in told
+    assert weft_json("twin", file, "--seconds", 3)["queries"]["high"]["records_in"] > 100
+
+
 def test_the_objective_may_be_the_potential(tmp_path: Path) -> None:
     found = weft_json("plan", written(tmp_path, GOOD + "control: {place: {objective: potential}}\n"))
     assert found["objective"] == {"name": "potential", "value": found["potential"]["total"]}
