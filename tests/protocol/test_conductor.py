@@ -220,3 +220,13 @@ def test_what_is_wanted_again_while_it_ends_cleanly_starts_again(conductor: Cond
     told(conductor, Want("f", "a"), running(), EndCleanly("f", 3), Want("f", "a", change=3))
     assert told(conductor, WAIT)[0] == Send("a", StopFragment("f", 1))
     assert told(conductor, FragmentStopped("f", 1, clean=True))[1] == Send("a", StartFragment("f", 2))
+
+
+def test_what_was_lost_with_its_site_starts_elsewhere_without_waiting_for_it(conductor: Conductor) -> None:
+    told(conductor, Want("f", "a"), running())
+    assert told(conductor, Want("f", "b", 100, 1, lost=True)) == [
+        Remember("f", 101),
+        Send("b", StartFragment("f", 101)),
+        SetTimer("f", 100),
+    ]
+    assert told(conductor, running()) == [Send("a", StopFragment("f", 1))]  # it was not gone after all

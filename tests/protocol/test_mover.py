@@ -6,6 +6,7 @@ import pytest
 
 from weft.protocol import CancelTimer, Effect, Input, SetTimer, TimerFired
 from weft.protocol.hosting import EndCleanly, Unwant, Want
+from weft.protocol.machine import IllegalStep
 from weft.protocol.moving import (
     Ask,
     Cancel,
@@ -141,7 +142,8 @@ def test_what_does_not_end_cleanly_is_wanted_again_where_it_was(mover: Mover) ->
     ending(mover)
     again = [Cool(1, "f", "b"), Tell(Want("f", "a", change=1)), SetTimer(KEY, 50)]
     assert told(mover, Ended("f", 1, False)) == again
-    assert told(mover, Ended("f", 1, True)) == []
+    with pytest.raises(IllegalStep, match="in state aborting"):
+        told(mover, Ended("f", 1, True))  # who is wanted again does not end for the change any more
     assert told(mover, Up("f", 1)) == [CancelTimer(KEY), NotChanged(1, "f did not end at a batch boundary")]
 
 
@@ -195,3 +197,18 @@ def test_word_of_a_change_that_is_over_is_passed_over(mover: Mover) -> None:
     for late in (MOVE, Warmed(1, "f"), Ended("f", 1, True), Decided(1), Up("f", 1), Cancel(1)):
         assert told(mover, late) == []
     assert mover.rows == {}
+
+
+def test_what_was_lost_with_its_site_is_not_asked_to_end_and_goes_on_elsewhere_at_once(mover: Mover) -> None:
+    told(mover, Ask(1), Change(1, (), (Start("f", "b"),), ("f",)))
+    assert told(mover, Warmed(1, "f"))[0] == Decide(1)
+    wanted = told(mover, Decided(1))[0]
+    assert wanted == Tell(Want("f", "b", least_epoch(1), 1, lost=True))
+    assert told(mover, Up("f", 1)) == [CancelTimer(KEY), Changed(1)]
+
+
+@pytest.mark.parametrize("fact", [Ended("f", 1, True), Up("f", 1), Moot(1, "no"), Ask(1)])
+def test_word_that_cannot_come_in_a_state_is_no_legal_step(mover: Mover, fact: Input) -> None:
+    told(mover, Ask(1), MOVE)
+    with pytest.raises(IllegalStep, match="in state preparing"):
+        told(mover, fact)

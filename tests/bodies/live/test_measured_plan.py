@@ -44,12 +44,3 @@ def test_a_run_begins_where_the_plan_says_with_what_was_measured(tmp_path: Path)
     assert homes == {"q.heavy": "b"}
     assert notes == ["operator q.heavy: cost_ms 20 and selectivity 1 as the last run measured"], "told once"
     assert weft_json("plan", tmp_path / "weft.yaml")["placement"] == {"q": {"heavy": ["b"]}}
-
-
-def test_measurements_do_not_move_what_a_state_runs_already(tmp_path: Path) -> None:
-    (tmp_path / "weft.yaml").write_text(FILE)
-    state = tmp_path / ".weft" / "weft.yaml"
-    state.mkdir(parents=True)
-    (state / MEASUREMENTS).write_text(json.dumps({"operators": DEAR}) + "\n")
-    (state / "plan.json").write_text("{}")
-    assert planned(tmp_path) == ({"q.heavy": "a"}, [])

@@ -82,7 +82,7 @@ def test_counts_go_on_over_resumes_and_moves_while_rates_are_of_one_run(spark: A
         """The reader of the source leaves, and a relay reads on in its place."""
         if not run.changes.moves:  # type: ignore[union-attr]
             run.move("q", "good", "core")
-        elif [move.state for move in run.changes.moves.values()] == ["done"]:  # type: ignore[union-attr]
+        elif [move.state for move in run.changes.moves] == ["done"]:  # type: ignore[union-attr]
             if not (tmp_path / "in" / "four.csv").exists():
                 give(tmp_path, "four")
             return rows(tmp_path) >= 200

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from weft.model import Column, Cost, Deployment, Link, Operator, Placement, Poisson, Query, Sink, Site, Source
-from weft.plan.changing.difference import recut, why_impossible
+from weft.model.wishes import Replace
+from weft.plan.changing.difference import difference
 from weft.plan.changing.fragments import cut
+from weft.plan.changing.next_plan import next_plan
+from weft.plan.changing.running_plan import Rules, RunningPlan, first_plan
 from weft.plan.dataflow.event_times import passes_by_sql
+from weft.plan.network.paths import Paths
 from weft.spec import is_stateful
 
 KEEP = Operator("keep", ("left",), sql="SELECT * FROM left WHERE v > 0", cost_ms=Cost("constant", (5.0,)))
@@ -27,10 +31,22 @@ def placed(**homes: str) -> Placement:
     return placement
 
 
-def change(before: Placement, after: Placement):  # type: ignore[no-untyped-def]
-    found = deployment()
-    old = cut(found, before, lambda _, operator: is_stateful(operator), passes_by_sql)
-    return recut(found, old, after, lambda _, operator: is_stateful(operator), passes_by_sql)
+def rules() -> Rules:
+    def cut_up(found, placement, relays):  # type: ignore[no-untyped-def]
+        return cut(found, placement, lambda _, operator: is_stateful(operator), passes_by_sql, relays)
+
+    return Rules(cut_up, Paths(deployment()))
+
+
+def after(now: RunningPlan, placement: Placement) -> RunningPlan:
+    then = next_plan(now, Replace(placement), rules())
+    assert isinstance(then, RunningPlan), then
+    return then
+
+
+def change(before: Placement, placement: Placement):  # type: ignore[no-untyped-def]
+    now = first_plan(deployment(), before, rules())
+    return difference(now, after(now, placement))
 
 
 def test_a_move_leaves_other_fragments_alone() -> None:
@@ -54,19 +70,18 @@ def test_a_reader_that_joins_a_fragment_drains_its_channel_even_where_others_sti
 
 def test_whoever_leaves_the_site_of_its_source_takes_a_relay_along_and_keeps_it() -> None:
     before, away = placed(keep="a", shape="b", small="b"), placed(keep="b", shape="b", small="b")
-    found = change(before, away)
-    assert "left@q.keep" in [fragment.id for fragment in found.starts]
-    back = recut(deployment(), found.fragments, before, lambda _, operator: is_stateful(operator), passes_by_sql)
+    moved = after(first_plan(deployment(), before, rules()), away)
+    assert "left@q.keep" in [fragment.id for fragment in moved.fragments]
+    back = after(moved, before)
     keep = next(fragment for fragment in back.fragments if "keep" in fragment.operators)
     assert keep.channels == ("left@q.keep",)
     assert keep.sources == ()
 
 
-def test_a_move_without_a_way_or_room_is_refused_with_the_reason() -> None:
-    placement = placed(keep="a", shape="a", small="a")
-    assert why_impossible(deployment(), placement, "q", "keep", "b") is None
-    no_way = why_impossible(deployment(), placement, "q", "keep", "far")
-    assert no_way == "it reads left: no path of links leads from a to far"
-    no_room = why_impossible(deployment(rate_per_s=300.0), placement, "q", "keep", "b")
-    assert no_room is not None
-    assert no_room.startswith("b has no room: 0 ms/s planned there and 1500 ms/s more")
+def test_nothing_ends_at_a_site_that_is_gone() -> None:
+    now = first_plan(deployment(), placed(keep="a", shape="b", small="c"), rules())
+    then = after(now, placed(keep="a", shape="a", small="c"))
+    found = difference(now, then, gone="b")
+    assert [old.id for old in found.lost] == ["q.shape"]
+    assert "q.shape" not in [old.id for old, _ in found.ends]
+    assert [old.id for old in found.olds][-1] == "q.shape"

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import weft.spec
-from weft.bodies.live.resuming import JOURNAL, Resuming
+from weft.bodies.live import journal
+from weft.bodies.live.identity import identity
+from weft.bodies.live.resuming import Resuming
 from weft.bodies.live.state import State
 from weft.model import Placement
 from weft.plan.changing.fragments import Fragment, cut
+from weft.plan.changing.running_plan import RunningPlan
 from weft.plan.dataflow.event_times import Times
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.footers import Written
@@ -194,16 +197,15 @@ class World:
         self.state = State(folder / "state")
         self.state.disk = disk
         self.state.folders = Folders(self.state.path, "", disk)
-        resuming = Resuming(self.state, deployment, {"it": "is"})
+        resuming = Resuming(self.state, deployment, identity(deployment))
         resuming.look(False)
         resuming.open()
         self.notes = resuming.notes
-        placement = Placement().put("q", "keep", "a", "").put("q", "sums", "b", "")
+        placement = Placement({"q.keep": "a", "q.sums": "b"})
         fragments = cut(deployment, placement, lambda query, one: one.name == "sums", lambda *_: True)
-        if self.state.read(JOURNAL) is None:
+        if journal.read(self.state) is None:
             self.state.write("flows.json", {"starts": []})
-            plan = {"fragments": [_plain(one) for one in fragments], "generations": {}, "gates": {}}
-            self.state.write(JOURNAL, plan)
+            journal.write(self.state, RunningPlan(0, deployment, placement, fragments), {}, {})
         epoch = 1 + (self.state.read("epochs.json") or {"x": {"all": 0}})["x"]["all"]
         self.state.write("epochs.json", {"x": {"all": epoch}})
         context = RunContext(deployment, self.state.folders, {})
@@ -229,9 +231,3 @@ class World:
         """What a reader of plain files finds."""
         files = sorted((self.folder / "out").glob("*.csv"))
         return [line for file in files for line in file.read_text().splitlines()]
-
-
-def _plain(fragment: Fragment) -> Any:
-    from dataclasses import asdict
-
-    return asdict(fragment)

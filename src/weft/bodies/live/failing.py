@@ -6,13 +6,10 @@ import json
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from weft.bodies.live.view import RunView
 from weft.spark.failures.causes import JAVA_GONE, Cause, cause_of, keep
 from weft.spark.fragments.operators import BadOperator
-
-if TYPE_CHECKING:
-    from weft.bodies.live.run import Run
 
 GONE_S_MAX = 5.0
 
@@ -21,7 +18,7 @@ class RunFailed(RuntimeError):
     """Something that runs could not go on; the text says what and why."""
 
 
-def failed(run: Run, error: Exception, known: str | None) -> RunFailed | BadOperator:
+def failed(run: RunView, error: Exception, known: str | None) -> RunFailed | BadOperator:
     """What to raise in the place of an error; its reason is left in the status, where that can still be written.
 
     Where a failure is `known` already, the error is but its consequence.
@@ -43,7 +40,7 @@ def failed(run: Run, error: Exception, known: str | None) -> RunFailed | BadOper
     return error if isinstance(error, BadOperator) else RunFailed(text)
 
 
-def _why(run: Run, error: Exception) -> str:
+def _why(run: RunView, error: Exception) -> str:
     lost = isinstance(error, OSError) or "Py4J" in type(error).__name__
     if run.spark is not None and not run.spark.alive(GONE_S_MAX if lost else 0.0):
         return JAVA_GONE

@@ -14,17 +14,15 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from weft.bodies.live.measured import FILE
 from weft.bodies.live.observing import Observer
 from weft.bodies.live.rates import SourceRates
+from weft.bodies.live.view import RunView
 from weft.model import Observed
-
-if TYPE_CHECKING:
-    from weft.bodies.live.run import Run
 
 EVERY_S = 5.0
 BYTES_MAX = 1_000_000
@@ -33,7 +31,7 @@ BYTES_MAX = 1_000_000
 class Measurements:
     """Writes what a run measures, every few seconds and at its end."""
 
-    def __init__(self, run: Run, folder: Path) -> None:
+    def __init__(self, run: RunView, folder: Path) -> None:
         self.run = run
         self.path = folder / FILE
         self.rates = SourceRates(run.state)

@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from weft.bodies.live.state import CannotRun, Record, State, differences
+from weft.bodies.live import journal
+from weft.bodies.live.identity import differences, queries_in, unreachable
+from weft.bodies.live.state import CannotRun, Record, State
 from weft.model import Deployment
-from weft.plan.changing.fragments import Fragment
 from weft.spark.checkpoints import inspection
 from weft.spark.checkpoints.checkpoint import relocate
 from weft.spark.fragments.outputs import claims_of
@@ -24,7 +25,6 @@ from weft.spark.sinks.ownership import Claim, Owner, Standing
 from weft.spark.sources import streams as sources
 from weft.spark.storage.disk import Damaged
 
-JOURNAL = "plan.json"
 SEEN_BY_NAME = ("csv", "json", "parquet")
 
 
@@ -108,7 +108,7 @@ class Resuming:
             self.state.is_of(record)
         else:
             self._compare(record)
-            self._inspect(record)
+            record = self._with_new_file(self._inspect(record))
         self._claim(record, standings)
         finished = self.state.read("finished.json")
         return None if finished is None else self._finished(finished)
@@ -148,8 +148,8 @@ class Resuming:
         }
 
     def _compare(self, record: Record) -> None:
-        """Refuse a state that was begun with another deployment, or with files in another place."""
-        changed = differences(record.deployment, self.parts)
+        """Refuse a state that cannot go on with this file, or with files in another place."""
+        changed = unreachable(record.deployment, self.parts)
         now = self._sources()
         moved = [
             f"source {name}: its files were in {path}, are in {now[name]}: Spark would take all of them for new"
@@ -160,24 +160,53 @@ class Resuming:
             lines = "\n  ".join([*changed, *moved])
             what = "another deployment" if changed else "a run that was begun elsewhere"
             raise CannotRun(f"{self.state.path} holds {what}:\n  {lines}\nuse --fresh to start over")
+        if self._is_changed(record) and self.state.read("finished.json") is not None:
+            lines = "\n  ".join(differences(_parts(record), self.parts))
+            raise CannotRun(
+                f"{self.state.path} holds a run that was finished, with another file:\n  {lines}\n"
+                "use --fresh to run it again"
+            )
+        held = journal.read(self.state)
+        before = {stream.partition(".")[0] for stream in held.placement.homes} if held is not None else set()
+        for name in sorted(queries_in(self.parts) - before):
+            left = sorted((self.state.folders.state / "fragments").glob(f"{name}.*"))
+            if left and held is not None:
+                raise CannotRun(
+                    f"query {name} was in the file before, and {left[0]} is what it left; "
+                    "give it another name, or use --fresh to start over"
+                )
 
-    def _inspect(self, record: Record) -> None:
+    def _is_changed(self, record: Record) -> bool:
+        return bool(differences(_parts(record), self.parts))
+
+    def _with_new_file(self, record: Record) -> Record:
+        """The record of a run that goes on with another file; sinks of queries that are gone stay known to it."""
+        if not self._is_changed(record):
+            return record
+        for line in differences(_parts(record), self.parts):
+            self.notes.append(f"the file has changed: {line}")
+        sinks = {**record.sinks, **{claim.sink: str(claim.path) for claim in self._claims()}}
+        changed = msgspec.structs.replace(record, deployment=self.parts, sinks=sinks, sources=self._sources())
+        self.state.write(ownership.RUN_FILE, changed)
+        return changed
+
+    def _inspect(self, record: Record) -> Record:
         """Refuse a state that is not whole; take back what a crash has left half done."""
         state, folders = self.state, self.state.folders
         begun = sorted(folders.state.glob("fragments/*/checkpoint-*"))
-        journal = state.read(JOURNAL)
-        if journal is None:
+        held = journal.read(state)
+        if held is None:
             if begun:
-                raise Damaged(state.path / JOURNAL, f"is gone, though {begun[0]} was begun under it")
-            return
+                raise Damaged(state.path / journal.FILE, f"is gone, though {begun[0]} was begun under it")
+            return record
         if begun:
             for name in ("flows.json", "epochs.json"):
                 if state.read(name) is None:
                     raise Damaged(state.path / name, f"is gone, though {begun[0]} was begun with it")
-        fragments = [msgspec.convert(value, Fragment) for value in journal["fragments"]]
+        fragments = held.fragments
         replayed = [source.name for source in self.deployment.sources if source.format == "replay"]
         inspection.inspect_recordings(folders, replayed)
-        generations, gates = journal["generations"], journal["gates"]
+        generations, gates = held.generations, held.gates
         moved = Path(record.state) != state.path
         inspection.not_older(self._claims(), state.read("epochs.json") or {}, state.path / "epochs.json")
         left_over = inspection.inspect(folders, fragments, generations, gates, self._claims(), moved)
@@ -187,10 +216,12 @@ class Resuming:
                 checkpoint = folders.checkpoint(one.id, generations.get(one.id, 0))
                 relocate(checkpoint, folders.ticks(one.id), record.run, state.disk)
             sinks = {claim.sink: str(claim.path) for claim in self._claims()}
-            state.write(ownership.RUN_FILE, msgspec.structs.replace(record, state=str(state.path), sinks=sinks))
             self.notes.append(f"this state was in {record.state} before, and goes on here")
+            record = msgspec.structs.replace(record, state=str(state.path), sinks=sinks)
+            state.write(ownership.RUN_FILE, record)
         inspection.mend_ticks(folders, fragments)
         self.notes += [f"{path.relative_to(state.path)} was never whole, and is done again" for path in left_over]
+        return record
 
     def _claim(self, record: Record, standings: list[Standing]) -> None:
         """Write down whose the sinks are, where that is new; what others have put there is told of."""
@@ -216,6 +247,11 @@ class Resuming:
                 "files now: use --fresh to run over all of them"
             )
         return dict(finished["summary"])
+
+
+def _parts(record: Record) -> dict[str, Any]:
+    """What a run was begun with; records of earlier versions told its placement too, which the journal has."""
+    return {part: held for part, held in record.deployment.items() if not part.startswith("place of ")}
 
 
 def _fresh_standing(claim: Claim, state: Path, run: str | None) -> Standing:

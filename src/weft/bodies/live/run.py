@@ -1,4 +1,4 @@
-"""What happens? One deployment on Spark: agents at every site, a conductor that wants their fragments, a meter."""
+"""What happens? One deployment on Spark, from what is refused at once to the summary at the end."""
 
 from __future__ import annotations
 
@@ -11,38 +11,36 @@ from pathlib import Path
 from typing import Any
 
 from weft.bodies.live.advising import Advising
-from weft.bodies.live.carrier import Carrier
-from weft.bodies.live.changes import Changes, Move
+from weft.bodies.live.assembly import assemble
+from weft.bodies.live.changes import Changes
+from weft.bodies.live.desk import DESK, DeskBody
+from weft.bodies.live.every import Every
 from weft.bodies.live.failing import RunFailed, failed
+from weft.bodies.live.identity import identity
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.measured import last_measured
 from weft.bodies.live.measurements import Measurements
+from weft.bodies.live.moves import Asked, Move
 from weft.bodies.live.progress import Progress
-from weft.bodies.live.resuming import JOURNAL, Removal, Resuming, source_files
-from weft.bodies.live.site import SiteBody
-from weft.bodies.live.state import STOP, CannotRun, State, identity, why_not_writable
+from weft.bodies.live.resuming import Removal, Resuming, source_files
+from weft.bodies.live.sites import Sites
+from weft.bodies.live.state import STOP, CannotRun, State, why_not_writable
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.summary import status_of, summary_of
 from weft.bodies.live.transport import InProcess
 from weft.bodies.live.valid import valid
-from weft.model import Deployment, Operator, PartitionAt, Placement, Query
+from weft.model import Deployment, PartitionAt, Placement
+from weft.model.wishes import MoveTo, Wish
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
-from weft.plan.changing.fragments import Fragment, cut
-from weft.plan.dataflow.event_times import carried_times, passes_by_sql
-from weft.plan.dataflow.graph import stream_of
+from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.ordering import with_ordering
-from weft.plan.network.paths import Path as Way
-from weft.plan.network.paths import Paths
 from weft.plan.observing.measured import with_measured
-from weft.protocol.hosting import AllDone, AllRunning, AllStopped, FragmentIsDown, GaveUp, Remember, Want
-from weft.protocol.machine import Effect, Input
-from weft.protocol.moving import Desk, InForce, Leave
+from weft.protocol.hosting import Want
 from weft.spark import embedded
 from weft.spark.failures.causes import cause_of
 from weft.spark.fragments.outputs import Commit
 from weft.spark.storage.disk import Damaged
 
-CONDUCTOR = "conductor"
 STATUS_EVERY_S = 1.0
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
@@ -69,29 +67,21 @@ class Run:
         self.state = State(state, deployment.store.fsync)
         self.meter = Meter(deployment)
         self.placement = Placement()
-        self.changes: Changes | None = None
         self.phase = "starting"
         self.done = False  # all was read to the end, with nothing left to go on with
         self.warnings: list[str] = []
         self.notes: list[str] = []
-        self.down: dict[str, str] = {}
         self.started_s = time.monotonic()
         self.flowing_s: float | None = None
         self.stopping_s: float | None = None
-        self._flowed_before_s = 0.0
-        self.sites: dict[str, SiteBody] = {}
         self.spark: embedded.Embedded | None = None
+        self.changes: Changes | None = None
         self.progress: Progress | None = None
-        self._running = threading.Event()
+        self._flowed_before_s = 0.0
         self._over = threading.Event()
-        self._stopped = threading.Event()
-        self._failure: str | None = None
+        self._desk: DeskBody | None = None
+        self._sites: Sites | None = None
         self._story: Callable[[str], None] = lambda line: None
-        self._transport = InProcess()
-        self._desk: Carrier | None = None
-        self._epochs: dict[str, dict[str, int]] = {}
-        self._memory = threading.Lock()
-        self.crashed: set[str] = set()
         self._steering = Steering(self)
         self._measurements = Measurements(self, self.state.path)
         self.advising: Advising | None = None
@@ -159,12 +149,7 @@ class Run:
             raise CannotRun(str(error)) from error
 
     def _as_measured(self) -> Deployment:
-        """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it.
-
-        Where a plan is in force already it is the one that runs, and nothing needs to be known better.
-        """
-        if (self.state.path / JOURNAL).exists() and not self.options.fresh:
-            return self.deployment
+        """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it."""
         known, taken = with_measured(self.deployment, last_measured(self.state.path))
         self.notes = [*(note for note in self.notes if note not in taken), *taken]
         return known
@@ -177,7 +162,7 @@ class Run:
             return self._resuming().removal()
 
     def _resuming(self) -> Resuming:
-        return Resuming(self.state, self.deployment, identity(self.deployment, self.placement.as_json()))
+        return Resuming(self.state, self.deployment, identity(self.deployment))
 
     def _resume(self, resuming: Resuming) -> dict[str, Any] | None:
         """Take up the state as it was left, or start over; a finished run gives its summary again."""
@@ -195,85 +180,49 @@ class Run:
         self._story(f"# {text}")
 
     def _begin(self, watch: Callable[[Run], None]) -> None:
-        self.spark = embedded.start(self.deployment, self.state.folders, self._factors())
-        analysis = self.spark.analysis
-        for name, bad in self.spark.bad.items():
-            self.meter.bad["recording", name] = bad
-
-        def stateful(query: Any, operator: Any) -> bool:
-            return f"{query.name}.{operator.name}" in analysis.stateful
-
-        def passes(query: Query, operator: Operator, name: str, column: str) -> bool:
-            # Without state a function of several streams can only unite them: it is as far as the slowest.
-            if operator.call is not None and len(operator.from_) > 1:
-                return column.partition(".")[0] in analysis.schemas[stream_of(query, name)].names
-            return passes_by_sql(query, operator, name, column)
-
-        fragments = cut(self.deployment, self.placement, stateful, passes)
-        times = carried_times(self.deployment, stateful, passes)
-        paths = Paths(self.deployment)
-
-        def way(stream: str, site: str) -> Way | None:
-            return paths.between(engine.homes[stream], site)
-
-        engine = self.spark.engine(fragments, times, way, self._committed, self.options)
-        self.changes = Changes(self.deployment, self.state, engine, (stateful, passes))
+        parts = assemble(self.deployment, self.placement, self.state, self.meter, self.options, self._committed)
+        self.spark, self.changes, self.progress = parts.spark, parts.changes, parts.progress
         self.changes.clock_s = self.flowed_s
-        self.changes.begin(self.placement, fragments)
-        self.progress = Progress(self.meter, engine, self.state)
-        self._epochs = self.state.read("epochs.json") or {}
+        transport = InProcess()
+        self._sites = sites = Sites(self.state, parts.engine, transport, self._story)
         for site in self.deployment.sites:
-            self._start_site(site.name)
-        desk = Desk(CONDUCTOR, self._epochs.get(CONDUCTOR))
-        self._desk = Carrier(desk, self._transport, self._perform, self._story)
-        self.changes.feed = self._desk.feed
-        self._desk.start()
+            sites.start(site.name)
+        self._desk = desk = DeskBody(
+            sites.remembered(DESK), sites.remember, self.changes, transport, self._story, self._comes_back
+        )
         if self.deployment.control.advise is not None:
-            changes = self.changes
-            self.advising = Advising(
-                self.deployment, self.meter, lambda: changes.placement, self._transport, self._story
-            )
+            self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
             self.advising.start()
         self.phase = "launching"
-        self._tell(InForce(self.changes.number, self.changes.starts()))
+        desk.start()
         deadline = time.monotonic() + START_S_MAX
-        while not self._running.wait(0.1) and not self._over.is_set():
+        while not desk.running.wait(0.1) and not self._is_over():
             watch(self)
             self._check_carriers()
             if time.monotonic() > deadline:
                 raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s")
-        if not self._over.is_set():
+        if not self._is_over():
             self._flowed_before_s = self.spark.let_flow()
             self._steering.resume(self._flowed_before_s)
             self.flowing_s = time.monotonic()
             self.phase = "running"
+            for wish in parts.wishes:
+                self.ask(wish)
 
-    def _start_site(self, name: str) -> None:
-        assert self.progress is not None
-        remembered = self._epochs.get(name, {})
-        body = SiteBody(name, remembered, self._remember, self.progress.engine, self._transport, self._story)
-        self.sites[name] = body
-        body.start()
+    def _in_force(self) -> Placement:
+        return self.changes.placement if self.changes is not None else self.placement
 
-    def _tell(self, fact: Input) -> None:
-        assert self._desk is not None
-        self._desk.feed(fact)
+    def _is_over(self) -> bool:
+        return self._over.is_set() or (self._desk is not None and self._desk.over.is_set())
 
-    def _remember(self, machine: str, fragment: str, epoch: int) -> None:
-        with self._memory:
-            self._epochs.setdefault(machine, {})[fragment] = epoch
-            self.state.write("epochs.json", self._epochs)
-
-    def _perform(self, effect: Effect) -> None:
-        if isinstance(effect, Remember):
-            self._remember(CONDUCTOR, effect.fragment, effect.epoch)
-        elif self.changes is None or not self.changes.perform(effect):
-            self._hear(effect)
+    def _comes_back(self, site: str) -> bool:
+        """True if a site is lost, and the scenario has its return in store."""
+        return site in self.crashed and self._steering.comes_back(site)
 
     def _committed(self, commit: Commit) -> None:
         self.meter.committed(commit)
         if self.changes is not None:
-            self.changes.committed(commit)
+            self.changes.committed(commit.fragment, commit.manifest.committed_ms)
 
     def flowed_s(self) -> float:
         """Seconds that sources have flowed, in earlier starts of this run too."""
@@ -284,85 +233,80 @@ class Run:
         """What runs now."""
         return self.changes.fragments if self.changes else ()
 
+    @property
+    def down(self) -> dict[str, str]:
+        """Fragments that do not run at the moment, and why."""
+        return self._desk.down if self._desk else {}
+
+    @property
+    def crashed(self) -> set[str]:
+        """Sites that are lost."""
+        return self._sites.lost if self._sites else set()
+
+    @property
+    def _failure(self) -> str | None:
+        return self._desk.failure if self._desk else None
+
+    def ask(self, wish: Wish) -> Asked:
+        """Ask for a change; what becomes of it stands in the value returned, in time."""
+        assert self.changes is not None, "changes are asked of a run that has begun"
+        return self.changes.ask(wish)
+
     def move(self, query: str, operator: str, to: str, reason: str = "asked for") -> Move:
-        """Ask for a move; what becomes of it stands in the value returned, in time."""
-        assert self.changes is not None, "moves are asked of a run that has begun"
-        return self.changes.ask(query, operator, to, reason)
+        """Ask for a move of one operator; what becomes of it stands in the value returned, in time."""
+        return self.ask(MoveTo({f"{query}.{operator}": to}, reason)).moves[0]
 
     def crash(self, site: str) -> None:
         """Lose a site: its agent and all it runs, at once."""
-        self.crashed.add(site)
-        self.sites.pop(site).crash()
+        assert self._sites is not None, "sites are lost by a run that has begun"
+        self._sites.crash(site)
 
     def restart(self, site: str) -> None:
         """A lost site comes back, knowing only the epochs it was to remember."""
-        self._start_site(site)
-        self.crashed.discard(site)
+        assert self._sites is not None, "sites come back to a run that has begun"
+        assert self._desk is not None
+        self._sites.start(site)
         for fragment in self.fragments:
             if fragment.site == site:
-                self._tell(Want(fragment.id, site))
-
-    def _factors(self) -> dict[str, list[tuple[float, float]]]:
-        factors: dict[str, list[tuple[float, float]]] = {}
-        for happening in self.deployment.scenario:
-            for source, factor in getattr(happening, "rate", {}).items():
-                factors.setdefault(source, []).append((happening.at_s, factor))
-        return factors
-
-    def _hear(self, effect: Effect) -> None:
-        match effect:
-            case AllRunning():
-                self._running.set()
-                self.down.clear()
-            case AllDone():
-                self._running.set()
-                self._over.set()
-            case AllStopped():
-                self._stopped.set()
-            case FragmentIsDown(fragment=fragment, reason=reason):
-                self.down[fragment] = reason
-            case GaveUp(fragment=fragment, reason=reason):
-                home = next((one.site for one in self.fragments if one.id == fragment), None)
-                if home in self.crashed and self._steering.comes_back(home):
-                    self.down[fragment] = reason
-                elif self.phase not in ("stopping", "stopped"):
-                    self._failure = f"{fragment}: {reason}"
-                    self._over.set()
+                self._desk.tell(Want(fragment.id, site))
 
     def _check_carriers(self) -> None:
-        for carrier in (self._desk, *(site.carrier for site in self.sites.values())):
-            if carrier is not None and carrier.failure is not None:
-                why = cause_of(carrier.failure, self.deployment.folder, places=[str(self.state.path)]).text
-                raise RunFailed(f"{carrier.machine.name}: {why}") from carrier.failure
+        for part in ([self._desk.carrier] if self._desk else [], self._sites.carriers() if self._sites else []):
+            for carrier in part:
+                if carrier.failure is not None:
+                    why = cause_of(carrier.failure, self.deployment.folder, places=[str(self.state.path)]).text
+                    raise RunFailed(f"{carrier.machine.name}: {why}") from carrier.failure
 
     def _wait(self, watch: Callable[[Run], None]) -> None:
-        assert self.progress is not None
-        assert self.spark is not None
         ends_s = None if self.options.seconds is None else (self.flowing_s or time.monotonic()) + self.options.seconds
-        next_status = 0.0
-        while not self._over.wait(0.05):
-            now = time.monotonic()
-            if ends_s is not None and now >= ends_s:
+        look = Every(STATUS_EVERY_S, self._look)
+        while not self._is_over():
+            self._over.wait(0.05)
+            if ends_s is not None and time.monotonic() >= ends_s:
                 break
-            if now >= next_status:
-                next_status = now + STATUS_EVERY_S
-                if not self.spark.alive():
-                    raise RunFailed("Spark has gone")
-                self._check_carriers()
-                if self.options.measured:
-                    self.progress.look()
-                    self._measurements.look()
-                    if self.advising is not None and self.flowing_s is not None:
-                        self.advising.look(self.flowed_s(), self.progress, self.crashed)
-                    self.state.tell("status.json", self.status())
-                self.spark.beat()
-                self.progress.engine.look_after()
-                self.progress.engine.nudge()
-                self._steering.answer()
-                if (self.state.path / STOP).exists():
-                    break
+            look.look()
             self._steering.happen()
             watch(self)
+
+    def _look(self) -> None:
+        """Once a second: is all well, how far is it, what is asked for?"""
+        assert self.progress is not None
+        assert self.spark is not None
+        if not self.spark.alive():
+            raise RunFailed("Spark has gone")
+        self._check_carriers()
+        if self.options.measured:
+            self.progress.look()
+            self._measurements.look()
+            if self.advising is not None and self.flowing_s is not None:
+                self.advising.look(self.flowed_s(), self.progress, self.crashed)
+            self.state.tell("status.json", self.status())
+        self.spark.beat()
+        self.progress.engine.look_after()
+        self.progress.engine.nudge()
+        self._steering.answer()
+        if (self.state.path / STOP).exists():
+            self._over.set()
 
     def _end(self, watch: Callable[[Run], None]) -> dict[str, Any]:
         assert self.progress is not None
@@ -376,9 +320,10 @@ class Run:
         self.stopping_s = time.monotonic()
         self.progress.look()
         (self.state.path / STOP).unlink(missing_ok=True)
-        self._tell(Leave())
+        assert self._desk is not None
+        self._desk.leave()
         deadline = time.monotonic() + STOP_S_MAX
-        while not self._stopped.wait(0.1) and time.monotonic() < deadline:
+        while not self._desk.stopped.wait(0.1) and time.monotonic() < deadline:
             watch(self)
         self.progress.engine.look_after()
         self.progress.look(finally_=True)
@@ -401,7 +346,7 @@ class Run:
             self._desk.stop()
         if self.changes is not None:
             self.changes.close()
-        for site in self.sites.values():
+        for site in self._sites.bodies() if self._sites is not None else ():
             # Without Spark there is nothing left to end in order.
             with nullcontext() if self.spark is None or self.spark.alive() else suppress(Exception):
                 site.stop()

@@ -20,11 +20,9 @@ from typing import IO, Any
 
 import msgspec
 
-from weft.model import Deployment
 from weft.spark.channels.folders import ROOMS, Folders
 from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
-from weft.spec import as_plain
 
 LOCK, STOP, REQUESTS = "lock", "stop", "requests"
 FILES = (
@@ -206,50 +204,3 @@ def _take(handle: IO[str]) -> None:
     except BlockingIOError:
         time.sleep(0.2)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-# What may change between two runs of one state: nothing in it decides what the streams hold.
-_FREE_OPERATOR = ("cost_ms", "selectivity", "queue", "state_kb", "window")
-_FREE_SOURCE = ("record_bytes",)
-
-
-def identity(deployment: Deployment, placement: dict[str, dict[str, list[str]]]) -> dict[str, Any]:
-    """What a state can be resumed with: everything that decides what the streams hold, as plain values."""
-    plain = as_plain(deployment)
-    parts: dict[str, Any] = {}
-    for source in plain.get("sources", []):
-        parts[f"source {source['name']}"] = _without(source, _FREE_SOURCE)
-    for query in plain.get("queries", []):
-        for operator in query["operators"]:
-            parts[f"operator {query['name']}.{operator['name']}"] = _without(operator, (*_FREE_OPERATOR, "site"))
-        parts[f"sink of {query['name']}"] = query["sink"]
-    for query_name, homes in placement.items():
-        for operator_name, sites in homes.items():
-            parts[f"place of {query_name}.{operator_name}"] = sites
-    return json.loads(json.dumps(parts))  # type: ignore[no-any-return]
-
-
-def _without(value: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    return {key: held for key, held in value.items() if key not in keys}
-
-
-def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """What a file has that the state was not made with, one line each."""
-    lines = []
-    for part in sorted(before.keys() | now.keys()):
-        old, new = before.get(part), now.get(part)
-        if old == new:
-            continue
-        if old is None:
-            lines.append(f"{part} is new")
-        elif new is None:
-            lines.append(f"{part} is gone")
-        elif isinstance(old, dict) and isinstance(new, dict):
-            lines.extend(
-                f"{part}: {key} was {old.get(key)!r}, is {new.get(key)!r}"
-                for key in sorted(old.keys() | new.keys())
-                if old.get(key) != new.get(key)
-            )
-        else:
-            lines.append(f"{part} was {old!r}, is {new!r}")
-    return lines

@@ -6,14 +6,11 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from weft.bodies.live.changes import Move
+from weft.bodies.live.moves import Asked
+from weft.bodies.live.view import RunView
 from weft.model import CrashAt, MoveAt, RestartAt
-from weft.plan.dataflow.ordering import guards_of
-
-if TYPE_CHECKING:
-    from weft.bodies.live.run import Run
+from weft.model.wishes import MoveTo
 
 PAUSE_KNOWN_S = 10.0
 ANSWER = ".answer.json"
@@ -21,23 +18,12 @@ UNREADABLE = ".unreadable"
 
 
 class Steering:
-    """Lets happen what is in store, and answers what is asked."""
+    """Runs due scenario events and answers requests from other terminals."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunView) -> None:
         self.run = run
-        to_come = [one for one in run.deployment.scenario if not (isinstance(one, MoveAt) and self._goes_along(one))]
-        self._to_come = sorted(to_come, key=lambda happening: happening.at_s)
-        self._requests: dict[str, Move] = {}
-
-    def _goes_along(self, move: MoveAt) -> bool:
-        """Whether an ordering operator moves with the one it stands in front of, so that it need not be asked for."""
-        query_name, _, guard = move.move.partition(".")
-        query = self.run.deployment.query(query_name)
-        guarded = {f"{query_name}.{one.name}" for one in query.operators if guard in guards_of(query, one.name)}
-        return any(
-            isinstance(one, MoveAt) and one.move in guarded and (one.at_s, one.to) == (move.at_s, move.to)
-            for one in self.run.deployment.scenario
-        )
+        self._to_come = sorted(run.deployment.scenario, key=lambda happening: happening.at_s)
+        self._requests: dict[str, Asked] = {}
 
     def resume(self, flowed_s: float) -> None:
         """What happened before an earlier start ended does not happen again."""
@@ -48,8 +34,7 @@ class Steering:
         while self._to_come and self._to_come[0].at_s <= self.run.flowed_s():
             match self._to_come.pop(0):
                 case MoveAt(move=move, to=to):
-                    query, _, operator = move.partition(".")
-                    self.run.move(query, operator, to, "scenario")
+                    self.run.ask(MoveTo({move: to}, "scenario", "scenario"))
                 case CrashAt(crash=site) if site not in self.run.crashed:
                     self.run.crash(site)
                 case RestartAt(restart=site) if site in self.run.crashed:
@@ -66,24 +51,25 @@ class Steering:
                 continue
             key = path.name.removesuffix(".json")
             if key not in self._requests:
-                asked = self._asked(path)
-                if asked is None:
+                wish = self._wish(path)
+                if wish is None:
                     continue
-                self._requests[key] = self.run.move(*asked)
-            move = self._requests[key]
-            if move.state == "refused" or (move.state == "done" and self._pause_known(move)):
-                answer = {**move.as_json(), "state": move.state, "why": move.why}
+                self._requests[key] = self.run.ask(wish)
+            asked = self._requests[key]
+            if asked.state == "refused" or (asked.state == "done" and self._pause_known(asked)):
+                moves = [move.as_json() for move in asked.moves]
+                answer = {**moves[0], "state": asked.state, "why": asked.why, "moves": moves}
                 self.run.state.tell(f"requests/{key}{ANSWER}", answer)
                 path.unlink(missing_ok=True)
 
-    def _asked(self, path: Path) -> tuple[str, str, str] | None:
-        """Query, operator and site of a request; one that cannot be read is set aside and told of."""
+    def _wish(self, path: Path) -> MoveTo | None:
+        """What a request asks for: one operator, or several in one change; what cannot be read is set aside."""
         try:
             asked = json.loads(path.read_bytes())
-            words = (asked["query"], asked["operator"], asked["to"])
-            if all(isinstance(word, str) for word in words):
-                return words
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            homes = asked.get("homes") or {f"{asked['query']}.{asked['operator']}": asked["to"]}
+            if homes and all(isinstance(word, str) for pair in homes.items() for word in pair):
+                return MoveTo(homes)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             pass
         aside = path.with_suffix(UNREADABLE)
         with suppress(OSError):
@@ -91,6 +77,7 @@ class Steering:
         self.run.note(f"a request could not be read and was set aside: {aside}")
         return None
 
-    def _pause_known(self, move: Move) -> bool:
+    def _pause_known(self, asked: Asked) -> bool:
         """A pause is known with the next commit; where none comes, the answer does not wait for it."""
-        return move.pause_ms is not None or self.run.flowed_s() > move.at_s + PAUSE_KNOWN_S
+        known = all(move.pause_ms is not None for move in asked.moves)
+        return known or self.run.flowed_s() > asked.at_s + PAUSE_KNOWN_S

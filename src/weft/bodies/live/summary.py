@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from weft.bodies.live.view import RunView
+from weft.model import Placement
 from weft.plan.dataflow.graph import sink_name
 from weft.plan.dataflow.ordering import is_ordering
 from weft.spark.ordering.holds import measured_order
 
-if TYPE_CHECKING:
-    from weft.bodies.live.run import Run
 
-
-def status_of(run: Run) -> dict[str, Any]:
+def status_of(run: RunView) -> dict[str, Any]:
     """What `weft status` shows: the summary so far, and how each query is doing right now."""
     queries = run.deployment.queries
     summary = summary_of(run)
@@ -33,7 +32,7 @@ def status_of(run: Run) -> dict[str, Any]:
     }
 
 
-def summary_of(run: Run) -> dict[str, Any]:
+def summary_of(run: RunView) -> dict[str, Any]:
     """As the twin's, measured, plus fragments; records are of all runs of this state, rates of this run's results."""
     progress, changes = run.progress, run.changes
     fragments = {
@@ -52,7 +51,7 @@ def summary_of(run: Run) -> dict[str, Any]:
     return {
         "queries": {query.name: run.meter.query(query) for query in run.deployment.queries},
         "sites": progress.sites(run.deployment, run.flowing_s) if progress else {},
-        "moves": [move.as_json() for move in changes.moves.values()] if changes else [],
+        "moves": [move.as_json() for move in changes.moves] if changes else [],
         "events": run.meter.commits,
         "flowed_s": round(flowed_s, 3),
         "rates_per_s": {
@@ -61,7 +60,9 @@ def summary_of(run: Run) -> dict[str, Any]:
         },
         "wall_s": round(time.monotonic() - run.started_s, 3),
         "warnings": run.warnings,
+        "plan": changes.in_force.number if changes else 0,
         "placement": (changes.placement if changes else run.placement).as_json(),
+        "reasons": _reasons(changes.placement if changes else run.placement),
         "operators": progress.operators() if progress else {},
         **({"advice": run.advising.latest()} if run.advising is not None else {}),
         **_ordering(run),
@@ -70,7 +71,16 @@ def summary_of(run: Run) -> dict[str, Any]:
     }
 
 
-def _syncs(run: Run) -> dict[str, Any]:
+def _reasons(placement: Placement) -> dict[str, dict[str, str]]:
+    """Why each operator is where it is, as the plan in force has it."""
+    found: dict[str, dict[str, str]] = {}
+    for stream, reason in placement.reasons.items():
+        query, _, operator = stream.partition(".")
+        found.setdefault(query, {})[operator] = reason
+    return found
+
+
+def _syncs(run: RunView) -> dict[str, Any]:
     """How long batches waited until what they wrote was on disk."""
     spent = run.progress.engine.syncs_ms() if run.progress else []
     if not spent:
@@ -79,14 +89,14 @@ def _syncs(run: Run) -> dict[str, Any]:
     return {"sync_ms": {"per_batch_p50": round(float(half), 2), "per_batch_p95": round(float(most), 2)}}
 
 
-def _flowed_s(run: Run) -> float:
+def _flowed_s(run: RunView) -> float:
     """Seconds that records have flowed in this run, without its stopping."""
     if run.flowing_s is None:
         return 0.0
     return (run.stopping_s or time.monotonic()) - run.flowing_s
 
 
-def _ordering(run: Run) -> dict[str, Any]:
+def _ordering(run: RunView) -> dict[str, Any]:
     """How ordering is doing, by the stream it puts in order; nothing where no operator asks for it."""
     streams = [
         f"{query.name}.{operator.name}"

@@ -77,6 +77,19 @@ def cut(
     return (*first, *fragments)
 
 
+def each_alone(deployment: Deployment, placement: Placement, relays: Relays) -> tuple[Fragment, ...]:
+    """Every operator as a fragment of its own, named by its stream; sources and sinks are served where they are."""
+    del relays  # who reads a source away from it is sent its records directly
+    found = []
+    for query in deployment.queries:
+        for name in topological(query):
+            stream = f"{query.name}.{name}"
+            reads = tuple(dict.fromkeys(stream_of(query, one) for one in query.operator(name).from_))
+            home = placement.home(stream)
+            found.append(Fragment(stream, home, query.name, (name,), (), None, (), reads, (stream,), ()))
+    return tuple(found)
+
+
 def relays_of(fragments: tuple[Fragment, ...]) -> Relays:
     """Which operators of some fragments read which sources through which relay's stream."""
     found: dict[tuple[str, str, str], str] = {}

@@ -7,9 +7,8 @@ order, waits for none of them.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain
 
-from weft.model import Cost, Deployment, Happening, MoveAt, Operator, Placement, Query, Watermark
+from weft.model import Cost, Deployment, Operator, Placement, Query, Watermark
 from weft.plan.dataflow.event_times import event_time_of
 from weft.spec import AT_ONCE, is_stateful, order_of, with_ordered_time, with_reads_from
 
@@ -22,20 +21,7 @@ def with_ordering(deployment: Deployment) -> Deployment:
     queries = tuple(_ordered(deployment, query) for query in deployment.queries)
     if queries == deployment.queries:
         return deployment
-    guards = {
-        f"{query.name}.{operator.name}": [f"{query.name}.{name}" for name in guards_of(query, operator.name)]
-        for query in queries
-        for operator in query.operators
-    }
-    # An operator that moves takes its ordering along.
-    scenario = tuple(chain.from_iterable(_with_guards(one, guards) for one in deployment.scenario))
-    return replace(deployment, queries=queries, scenario=scenario, control=replace(deployment.control, order=None))
-
-
-def _with_guards(happening: Happening, guards: dict[str, list[str]]) -> tuple[Happening, ...]:
-    if not isinstance(happening, MoveAt):
-        return (happening,)
-    return (*(replace(happening, move=name) for name in guards.get(happening.move, [])), happening)
+    return replace(deployment, queries=queries, control=replace(deployment.control, order=None))
 
 
 def guards_of(query: Query, name: str) -> tuple[str, ...]:

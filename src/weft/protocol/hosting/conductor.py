@@ -2,7 +2,8 @@
 
 1. Every start carries an epoch higher than any before it for that fragment, remembered before it is said.
 2. A fragment that is wanted elsewhere is first stopped. Where the old site stays silent, the new start goes ahead: the
-   fence of the higher epoch, not the old site's word, is what keeps two writers apart.
+   fence of the higher epoch, not the old site's word, is what keeps two writers apart. One that was lost with its
+   site starts elsewhere at once.
 3. Every message is said again under a timer until it is answered, so many times; then the fragment is given up.
 4. A running fragment is asked after from time to time (the start, said again), so a lost report is only late.
 5. A fragment that failed starts again after a growing delay, so many times; a permanent failure ends it at once.
@@ -124,7 +125,7 @@ class Conductor(Machine):
     def on_want(self, fragment: str, row: Wanted, input: Want) -> list[Effect]:
         """Starts, moves, or takes note of where to start next."""
         row.want, row.least, row.ends, row.starts = input.site, max(row.least, input.least), 0, input.change
-        if row.state in (IDLE, DOWN):
+        if row.state in (IDLE, DOWN) or (input.lost and row.state != DONE):
             row.restarts = 0
             return self.start(fragment, row)
         if row.state in (STARTING, RUNNING) and row.want != row.site:
@@ -278,8 +279,9 @@ _ANSWERS = (FragmentRunning, *_QUIET_ANSWERS)
 Conductor.STEPS = {
     (IDLE, Want): Step(Conductor.on_want, (STARTING,)),
     (DOWN, Want): Step(Conductor.on_want, (STARTING,)),
-    **{(state, Want): Step(Conductor.on_want, (state, STOPPING)) for state in (STARTING, RUNNING)},
-    **{(state, Want): Step(Conductor.on_want, (state,)) for state in (WAITING, STOPPING, DONE)},
+    **{(state, Want): Step(Conductor.on_want, (state, STARTING, STOPPING)) for state in (STARTING, RUNNING)},
+    **{(state, Want): Step(Conductor.on_want, (state, STARTING)) for state in (WAITING, STOPPING)},
+    (DONE, Want): Step(Conductor.on_want, (DONE,)),
     **{(state, Unwant): Step(Conductor.on_unwant, (STOPPING,)) for state in _STOPPABLE},
     **{(state, Unwant): Step(Conductor.on_unwant, (IDLE,)) for state in (IDLE, DONE)},
     **{(state, EndCleanly): Step(Conductor.on_end, (STOPPING,)) for state in _STOPPABLE},

@@ -86,13 +86,15 @@ class Refused(Input, frozen=True):
 class Want(Input, frozen=True):
     """Run a fragment at a site, under an epoch above `least`; where it runs elsewhere, it moves.
 
-    Where it is part of a change, `FragmentUp` tells when it runs.
+    Where it is part of a change, `FragmentUp` tells when it runs. Where it was lost with its site, nothing there is
+    waited for.
     """
 
     fragment: str
     site: str
     least: int = 0
     change: int = 0
+    lost: bool = False
 
 
 class Unwant(Input, frozen=True):

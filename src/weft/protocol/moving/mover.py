@@ -9,9 +9,11 @@
 4. One write of the body decides. Before it the old plan is in force: whatever goes wrong, what was asked to end is
    wanted again, from its own checkpoint. After it the new plan is in force: whatever goes wrong, its fragments are
    wanted. While it is under way neither is known, so it is only asked for again.
-5. What a change starts has epochs above all that any earlier change started, whichever fragment wrote its streams.
-6. Every wait is under a timer, and a change that is over has been called changed or not changed, once.
-7. Nothing here outlives a crash: the journal alone says which plan is in force.
+5. What was lost with its site is not asked to end: it may be alive all the same, and is kept from writing by the
+   fence of the epoch that takes over. Nothing of it is waited for, so such a change can only be decided.
+6. What a change starts has epochs above all that any earlier change started, whichever fragment wrote its streams.
+7. Every wait is under a timer, and a change that is over has been called changed or not changed, once.
+8. Nothing here outlives a crash: the journal alone says which plan is in force.
 """
 
 from __future__ import annotations
@@ -76,6 +78,7 @@ class Moving(Row, array_like=True):
     drains: tuple[str, ...] = ()
     drained: bool = False
     reason: str = ""
+    lost: tuple[str, ...] = ()
 
 
 class Mover(Machine):
@@ -138,7 +141,7 @@ class Mover(Machine):
 
     def on_change(self, key: str, row: Moving, input: Change) -> list[Effect]:
         """Makes ready what is to start."""
-        row.state, row.ends, row.starts = PREPARING, input.ends, input.starts
+        row.state, row.ends, row.starts, row.lost = PREPARING, input.ends, input.starts, input.lost
         row.awaits = _names(input.starts)
         if not row.awaits:
             return self.end(key, row)
@@ -224,7 +227,9 @@ class Mover(Machine):
         if not row.awaits:
             return [*gone, *self.over(key, row, Changed(row.number))]
         least = least_epoch(row.number)
-        wants = [Tell(Want(start.fragment, start.site, least, row.number)) for start in row.starts]
+        wants = [
+            Tell(Want(one.fragment, one.site, least, row.number, one.fragment in row.lost)) for one in row.starts
+        ]
         return [*gone, *wants, SetTimer(key, self.limits.start_ms_max)]
 
     def abort(self, key: str, row: Moving, reason: str) -> list[Effect]:
@@ -275,9 +280,17 @@ def _without(names: tuple[str, ...], name: str) -> tuple[str, ...]:
     return tuple(one for one in names if one != name)
 
 
-_FACTS = (Ask, Change, Moot, Cancel, Warmed, NotWarmed, ChannelDrained, Ended, Decided, Undecided, Up)
+# What was not ready in time, a channel whose reader is wanted again, and what is asked for when it is decided already.
+_LATE = {
+    *{(state, fact) for state in (ENDING, DECIDING, STARTING, ABORTING) for fact in (Warmed, NotWarmed)},
+    *{(state, Cancel) for state in (DECIDING, STARTING, ABORTING)},
+    (ABORTING, ChannelDrained),
+    # A decision that was asked for again is told again.
+    (STARTING, Decided),
+    (ABORTING, Undecided),
+}
 Mover.STEPS = {
-    **{(state, fact): Step(Mover.ignore, (state,)) for state in STATES for fact in _FACTS},
+    **{(state, fact): Step(Mover.ignore, (state,)) for state, fact in _LATE},
     (NEW, Ask): Step(Mover.on_ask, (QUEUED, OVER)),
     (QUEUED, Cancel): Step(Mover.on_cancel, (OVER,)),
     (ASKED, Cancel): Step(Mover.on_cancel, (OVER,)),

@@ -5,7 +5,9 @@ What a body owes besides the contract of hosting:
   made it. Changes are numbered upwards, above that number; `Ask` is told in that order.
 - `Turn` is answered with `Change`, worked out against the plan then in force, or `Moot`. `ends` are the fragments of
   that plan which are not in the new one, upstream first; each drains the channels whose records its operators
-  will get inside a fragment of the new plan. `starts` are those of the new plan which are not in the old one.
+  will get inside a fragment of the new plan. `starts` are those of the new plan which are not in the old one. `lost`
+  are fragments at a site that is gone, or is taken to be: they are not ended, and are cut alike in the new plan, so
+  that each goes on elsewhere under its own name, from its own checkpoint.
 - `Decide`: positions and state for all that starts are taken from what has ended, and written together with the new
   plan and its number in one atomic write, the journal; then `Decided`. Where that cannot be, the journal is unchanged:
   `Undecided`. Asked again, it is answered again. Never both: what `Undecided` was said of is never written.
@@ -57,11 +59,12 @@ class Ask(Input, frozen=True):
 
 
 class Change(Input, frozen=True):
-    """What a change whose turn has come ends and starts."""
+    """What a change whose turn has come ends and starts, and which of those that start were lost with their site."""
 
     number: int
     ends: tuple[End, ...]
     starts: tuple[Start, ...]
+    lost: tuple[str, ...] = ()
 
 
 class Moot(Input, frozen=True):

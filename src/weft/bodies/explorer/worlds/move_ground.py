@@ -32,6 +32,7 @@ from weft.protocol.moving import (
     Undecided,
     Warm,
     Warmed,
+    least_epoch,
 )
 
 DESK = "conductor"
@@ -168,6 +169,8 @@ class Plant(msgspec.Struct, frozen=True):
     def launch(self, site: str, fragment: str, epoch: int) -> Plant:
         """A launch, and what was wrong with it."""
         piece = self.plan.get(fragment)
+        if piece is not None and piece.site != site and self.was_taken_over(epoch):
+            piece = piece._replace(site=site)  # a site that is not gone after all, and has not heard of it
         if piece is None or piece.site != site:
             return self.but(fault=ELSEWHERE)
         fences = dict(self.fences)
@@ -180,7 +183,12 @@ class Plant(msgspec.Struct, frozen=True):
         life = Life(site, fragment, epoch, REFUSED if refused else LAUNCHING, piece)
         warm = tuple(one for one in self.warm if one[1:3] != (fragment, site) or one[0] > self.number)
         lives = tuple(sorted((*self.lives, life)))
-        return self.but(lives=lives, warm=warm, fault=fault, refusals=self.refusals or refused)
+        refusals = self.refusals or (refused and not self.was_taken_over(epoch))
+        return self.but(lives=lives, warm=warm, fault=fault, refusals=refusals)
+
+    def was_taken_over(self, epoch: int) -> bool:
+        """True if an epoch is from before some site was taken to be gone."""
+        return any(number <= self.number and epoch <= least_epoch(number) for number in self.case.taken_over)
 
     def verdict(self, number: int, changed: bool, reason: str) -> Plant:
         """What was said of a change, and whether it is so."""
@@ -238,7 +246,7 @@ class Plant(msgspec.Struct, frozen=True):
 
     def decided(self, number: int) -> Plant:
         """The journal written: the new plan, and a checkpoint for everything it starts."""
-        ends, starts = self.case.change(self.sites, number)
+        ends, starts, lost = self.case.change(self.sites, number)
         old, held = self.plan, dict(self.checkpoints)
         sites = self.case.after(self.sites, number)
         new = self.case.cut(sites)
@@ -248,6 +256,8 @@ class Plant(msgspec.Struct, frozen=True):
                 fault = BOUNDARY
         ended = {end.fragment: held.pop(end.fragment) for end in ends}
         for start in starts:
+            if start.fragment in lost:
+                continue  # it goes on from its own checkpoint, though a batch be half written
             reads, state = new[start.fragment].reads, 0
             taken = len(self.channel) if reads == CHANNEL else 0
             for name, checkpoint in ended.items():

@@ -14,6 +14,7 @@ from weft.protocol.moving import End, Start
 
 CHANNEL = "s1"
 NOWHERE = "-"
+TAKEN_OVER = "!"
 
 Sites = tuple[tuple[str, str], ...]
 
@@ -44,6 +45,7 @@ class Case:
     ) -> None:
         self.sites = _placed(sites)
         self.changes = {number: _placed(change) for number, change in enumerate(changes, 1)}
+        self.taken_over = frozenset(number for number, change in enumerate(changes, 1) if TAKEN_OVER in change)
         self.stateful = stateful
         self.faults = (0, 0, 0)
         self.records = records
@@ -72,8 +74,8 @@ class Case:
             pieces["g3"] = Piece(homes["3"], "3", "src3", ("k3",))
         return pieces
 
-    def change(self, sites: Sites, number: int) -> tuple[tuple[End, ...], tuple[Start, ...]]:
-        """What a change ends and starts."""
+    def change(self, sites: Sites, number: int) -> tuple[tuple[End, ...], tuple[Start, ...], tuple[str, ...]]:
+        """What a change ends and starts, and what of it is lost."""
         old, new = self.cut(sites), self.cut(self.after(sites, number))
         written = {stream for piece in new.values() for stream in piece.writes}
         ends = tuple(
@@ -81,9 +83,14 @@ class Case:
             for name, piece in old.items()
             if new.get(name) != piece
         )
-        return ends, tuple(Start(name, piece.site) for name, piece in new.items() if old.get(name) != piece)
+        starts = tuple(Start(name, piece.site) for name, piece in new.items() if old.get(name) != piece)
+        if number not in self.taken_over:
+            return ends, starts, ()
+        lost = tuple(sorted(end.fragment for end in ends))
+        assert lost == tuple(sorted(start.fragment for start in starts)), "what is lost stays cut as it was"
+        return (), starts, lost
 
 
 def _placed(text: str) -> Sites:
-    """`1a 2b` as a placement; `3-` takes an operator away."""
-    return tuple(sorted((word[0], word[1]) for word in text.split()))
+    """`1a 2b` as a placement; `3-` takes an operator away, `1!b` takes it over from a site that is gone."""
+    return tuple(sorted((word[0], word[-1]) for word in text.split()))

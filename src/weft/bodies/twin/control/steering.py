@@ -20,6 +20,11 @@ from weft.bodies.twin.control.scaling import Scaling as Autoscaling
 from weft.bodies.twin.outcome.result import Move
 from weft.bodies.twin.records import Records, Scaling, key_of
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
+from weft.model.wishes import MoveTo
+from weft.plan.changing.difference import difference
+from weft.plan.changing.fragments import each_alone
+from weft.plan.changing.next_plan import next_plan
+from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan, first_plan
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
 from weft.protocol.balancing import AGAIN_MS, asks_again
@@ -91,17 +96,18 @@ class Steering:
         self.moves: list[Move] = []
         self.warnings: list[str] = []
         self.homes: dict[str, str] = dict(placement.homes)
+        self.plan = RunningPlan(0, deployment, placement, ())
         self._keys = {stream: key_of(stream) for stream in placement.homes}
         self._move_ms_per_record = move_ms_per_record
-        self._asked: dict[int, tuple[str, str, float]] = {}
-        self._why: dict[int, str] = {}
+        self._asked: dict[int, tuple[MoveTo, float]] = {}
+        self._next: dict[int, RunningPlan] = {}
         self._moving: dict[str, tuple[int, str]] = {}
-        self._before: dict[int, str] = {}
+        self._before: dict[tuple[int, str], str] = {}
         self._remembered: dict[str, dict[str, int]] = {}
         self._fences: dict[str, int] = {}
         self._alive: dict[str, tuple[str, int]] = {}
         self._halted_ns: dict[str, int] = {}
-        self._paused: dict[int, int] = {}
+        self._paused: dict[tuple[int, str], int] = {}
         self._given_up: set[str] = set()
         self._ever_given_up: set[str] = set()
         self._cut_until: dict[frozenset[str], int] = {}
@@ -140,6 +146,10 @@ class Steering:
     def _paths(self) -> Paths:
         return Paths(self.deployment)
 
+    @cached_property
+    def _rules(self) -> Rules:
+        return Rules(each_alone, self._paths, instances=True)
+
     def _start_ns(self) -> int:
         """So long before sources flow that every operator runs when they do."""
         first = self.deployment.sites[0].name
@@ -153,6 +163,7 @@ class Steering:
         for site in self.deployment.sites:
             self.carrier.add(Agent(site.name))
         self.carrier.add(Desk(DESK))
+        self.plan = first_plan(self.deployment, self.plan.placement, self._rules)
         starts = tuple(Start(fragment, site) for fragment, site in self.homes.items())
         self.carrier.feed(DESK, InForce(0, starts))
 
@@ -171,7 +182,7 @@ class Steering:
         match what:
             case MoveAt(at_s=at_s, move=operator, to=to):
                 number = len(self._asked) + 1
-                self._asked[number] = (operator, to, at_s)
+                self._asked[number] = (MoveTo({operator: to}, SCENARIO, "scenario"), at_s)
                 self._at(at_s, lambda: self.carrier.take(DESK, Ask(number)))
             case CrashAt(at_s=at_s, crash=site):
                 self._at(at_s, lambda: self._crash(site))
@@ -196,17 +207,17 @@ class Steering:
     def _ask(self, operator: str, to: str, reason: str) -> None:
         """Asks for a move, at once."""
         number = len(self._asked) + 1
-        self._asked[number] = (operator, to, max(0, self.carrier.now_ns) / NS_PER_S)
-        self._why[number] = reason
+        self._asked[number] = (MoveTo({operator: to}, reason, "balance"), max(0, self.carrier.now_ns) / NS_PER_S)
         self.carrier.feed(DESK, Ask(number))
 
     def _not_changed(self, number: int, reason: str) -> None:
         """A move did not come about; one that a balancer counts on is asked for again."""
-        operator, to, at_s = self._asked[number]
-        if number not in self._why:
+        wish, at_s = self._asked[number]
+        [(operator, to)] = wish.homes.items()
+        if wish.by == "scenario":
             self.warnings.append(f"{operator} did not move to {to} at {at_s:g} s: {reason}")
         elif self.balancing and asks_again(self.homes[operator], self.balancing.homes[operator], to):
-            again = partial(self._ask, operator, to, self._why[number])
+            again = partial(self._ask, operator, to, wish.reason)
             self.carrier.at(self.carrier.now_ns + AGAIN_MS * NS_PER_MS, again)
 
     def _cut(self, one: str, other: str, until_ns: int) -> None:
@@ -323,7 +334,8 @@ class Steering:
                 self.records.release(key)
                 if fragment in self._moving:
                     number = self._moving.pop(fragment)[0]
-                    self._paused[number] = self.carrier.now_ns - self._halted_ns.get(fragment, self.carrier.now_ns)
+                    now_ns = self.carrier.now_ns
+                    self._paused[number, fragment] = now_ns - self._halted_ns.get(fragment, now_ns)
                 self.carrier.take(site, Launched(fragment, epoch))
 
         self.carrier.at(self.carrier.now_ns + cost_ns, launched)
@@ -356,29 +368,32 @@ class Steering:
         self.carrier.feed(site, Halted(fragment, epoch, clean=clean or after_ns == 0), after_ns)
 
     def _turn(self, number: int) -> Change | Moot:
-        operator, to, _ = self._asked[number]
-        here = self.homes.get(operator)
-        if here is None:
-            return Moot(number, f"there is no operator {operator}")
-        if here == to:
-            return Moot(number, "it is there already")
-        if all(site.name != to for site in self.deployment.sites) or self._paths.between(here, to) is None:
-            return Moot(number, f"no way leads from {here} to {to}")
-        return Change(number, (End(operator, here),), (Start(operator, to),))
+        then = next_plan(self.plan, self._asked[number][0], self._rules, number)
+        if isinstance(then, Impossible):
+            return Moot(number, then.why)
+        self._next[number] = then
+        change = difference(self.plan, then)
+        ends = tuple(End(old.id, old.site, drains) for old, drains in change.ends)
+        return Change(number, ends, tuple(Start(new.id, new.site) for new in change.starts))
 
     def _decide(self, number: int) -> None:
-        operator, to, _ = self._asked[number]
-        if self.homes[operator] != to:
-            self._before[number] = self.homes[operator]
-            self._moving[operator] = (number, self.homes[operator])
-            self.records.rehome(self._keys[operator], to)
-            self.homes[operator] = to
+        if self.plan.number != number:
+            self.plan = self._next.pop(number)
+            for operator, to in self.plan.placement.homes.items():
+                if self.homes[operator] != to:
+                    self._before[number, operator] = self.homes[operator]
+                    self._moving[operator] = (number, self.homes[operator])
+                    self.records.rehome(self._keys[operator], to)
+                    self.homes[operator] = to
         self.carrier.feed(DESK, Decided(number))
 
     def _changed(self, number: int, reason: str) -> None:
-        operator, to, at_s = self._asked[number]
-        query, name = self._keys[operator]
-        pause_ns = self._paused.get(number)
-        before = self._before.get(number, "")
-        pause_ms = None if pause_ns is None else pause_ns / NS_PER_MS
-        self.moves.append(Move(query, name, before, to, at_s, pause_ms, reason or self._why.get(number, SCENARIO)))
+        wish, at_s = self._asked[number]
+        for operator, to in wish.homes.items():
+            if (number, operator) not in self._before:
+                continue
+            query, name = self._keys[operator]
+            pause_ns = self._paused.get((number, operator))
+            pause_ms = None if pause_ns is None else pause_ns / NS_PER_MS
+            before = self._before[number, operator]
+            self.moves.append(Move(query, name, before, to, at_s, pause_ms, reason or wish.reason))

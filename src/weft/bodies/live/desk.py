@@ -1,0 +1,85 @@
+"""What does the desk do live? Carries the conductor and the mover, and hears what they say of the whole."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from weft.bodies.live.carrier import Carrier, Tell
+from weft.bodies.live.changes import Changes
+from weft.bodies.live.transport import Transport
+from weft.protocol.hosting import AllDone, AllRunning, AllStopped, FragmentIsDown, GaveUp, Remember
+from weft.protocol.machine import Effect, Input
+from weft.protocol.moving import Desk, InForce, Leave
+
+DESK = "conductor"
+"""The desk's name in messages and stories."""
+
+
+class DeskBody:
+    """The desk of a run: what runs as it should, what is down, and what can no longer be helped."""
+
+    def __init__(
+        self,
+        remembered: dict[str, int] | None,
+        remember: Callable[[str, str, int], None],
+        changes: Changes,
+        transport: Transport,
+        story: Tell,
+        comes_back: Callable[[str], bool],
+    ) -> None:
+        self.running = threading.Event()
+        self.over = threading.Event()
+        self.stopped = threading.Event()
+        self.failure: str | None = None
+        self.down: dict[str, str] = {}
+        self.changes = changes
+        self._remember = remember
+        self._comes_back = comes_back
+        self._leaving = False
+        self.carrier = Carrier(Desk(DESK, remembered), transport, self._perform, story)
+        changes.feed = self.carrier.feed
+
+    def start(self) -> None:
+        """Begin, and let the plan in force run."""
+        self.carrier.start()
+        self.carrier.feed(InForce(self.changes.in_force.number, self.changes.starts()))
+
+    def tell(self, fact: Input) -> None:
+        """Tell the desk something."""
+        self.carrier.feed(fact)
+
+    def leave(self) -> None:
+        """Let everything end in order."""
+        self._leaving = True
+        self.carrier.feed(Leave())
+
+    def stop(self) -> None:
+        """Take no more inputs."""
+        self.carrier.stop()
+
+    def _perform(self, effect: Effect) -> None:
+        if isinstance(effect, Remember):
+            self._remember(DESK, effect.fragment, effect.epoch)
+        elif not self.changes.perform(effect):
+            self._hear(effect)
+
+    def _hear(self, effect: Effect) -> None:
+        match effect:
+            case AllRunning():
+                self.running.set()
+                self.down.clear()
+            case AllDone():
+                self.running.set()
+                self.over.set()
+            case AllStopped():
+                self.stopped.set()
+            case FragmentIsDown(fragment=fragment, reason=reason):
+                self.down[fragment] = reason
+            case GaveUp(fragment=fragment, reason=reason):
+                home = next((one.site for one in self.changes.fragments if one.id == fragment), "")
+                if self._comes_back(home):
+                    self.down[fragment] = reason
+                elif not self._leaving:
+                    self.failure = f"{fragment}: {reason}"
+                    self.over.set()

@@ -1,0 +1,77 @@
+"""With which file may a state go on? What decides what its streams hold must be as it was; queries may come and go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from weft.model import Deployment
+from weft.spec import as_plain
+
+# What may change between two runs of one state: nothing in it decides what the streams hold.
+_FREE_OPERATOR = ("cost_ms", "selectivity", "queue", "state_kb", "window")
+_FREE_SOURCE = ("record_bytes",)
+SOURCE, OPERATOR, SINK = "source ", "operator ", "sink of "
+
+
+def identity(deployment: Deployment) -> dict[str, Any]:
+    """What a state can be resumed with: everything that decides what the streams hold, as plain values."""
+    plain = as_plain(deployment)
+    parts: dict[str, Any] = {}
+    for source in plain.get("sources", []):
+        parts[f"{SOURCE}{source['name']}"] = _without(source, _FREE_SOURCE)
+    for query in plain.get("queries", []):
+        for operator in query["operators"]:
+            parts[f"{OPERATOR}{query['name']}.{operator['name']}"] = _without(operator, (*_FREE_OPERATOR, "site"))
+        parts[f"{SINK}{query['name']}"] = query["sink"]
+    return json.loads(json.dumps(parts))  # type: ignore[no-any-return]
+
+
+def _without(value: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: held for key, held in value.items() if key not in keys}
+
+
+def queries_in(parts: Mapping[str, Any]) -> set[str]:
+    """The names of the queries that some parts are of."""
+    return {part.removeprefix(SINK) for part in parts if part.startswith(SINK)}
+
+
+def unreachable(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What of a changed file a run cannot go on with, one line each: all but queries and sources that come or go."""
+    here = queries_in(before) & queries_in(now)
+    sources = {part for part in before.keys() & now.keys() if part.startswith(SOURCE)}
+    return differences(_of(before, here, sources), _of(now, here, sources))
+
+
+def _of(parts: Mapping[str, Any], queries: set[str], sources: set[str]) -> dict[str, Any]:
+    """The parts of some queries and sources."""
+
+    def is_in(part: str) -> bool:
+        if part.startswith(OPERATOR):
+            return part.removeprefix(OPERATOR).partition(".")[0] in queries
+        return part in sources or (part.startswith(SINK) and part.removeprefix(SINK) in queries)
+
+    return {part: held for part, held in parts.items() if is_in(part)}
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What a file has that the state was not made with, one line each."""
+    lines = []
+    for part in sorted(before.keys() | now.keys()):
+        old, new = before.get(part), now.get(part)
+        if old == new:
+            continue
+        if old is None:
+            lines.append(f"{part} is new")
+        elif new is None:
+            lines.append(f"{part} is gone")
+        elif isinstance(old, dict) and isinstance(new, dict):
+            lines.extend(
+                f"{part}: {key} was {old.get(key)!r}, is {new.get(key)!r}"
+                for key in sorted(old.keys() | new.keys())
+                if old.get(key) != new.get(key)
+            )
+        else:
+            lines.append(f"{part} was {old!r}, is {new!r}")
+    return lines

@@ -1,0 +1,75 @@
+"""Which plan is in force, and why is everything where it is? One sealed file of the state, written whole each time.
+
+plan.json holds the number of the change that made the plan, the placement with its reasons, the fragments, how often
+each fragment was cut anew (generations), and where those that were started early went on (gates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import msgspec
+
+from weft.bodies.live.state import State
+from weft.model import Deployment, Placement
+from weft.plan.changing.fragments import Fragment
+from weft.plan.changing.running_plan import RunningPlan
+
+FILE = "plan.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a journal holds."""
+
+    number: int
+    placement: Placement
+    fragments: tuple[Fragment, ...]
+    generations: dict[str, int] = field(default_factory=dict)
+    gates: dict[str, Any] = field(default_factory=dict)
+
+    def plan(self, deployment: Deployment) -> RunningPlan:
+        """The plan in force, of a deployment that has all its queries."""
+        return RunningPlan(self.number, deployment, self.placement, self.fragments)
+
+
+def read(state: State) -> Held | None:
+    """What the journal of a state holds, None where there is none yet; Damaged where it is garbled."""
+    found = state.read(FILE)
+    return None if found is None else held(found)
+
+
+def held(found: Mapping[str, Any]) -> Held:
+    """A journal from its plain form; one of an earlier version has no reasons."""
+    homes: dict[str, str] = {}
+    others: dict[str, tuple[str, ...]] = {}
+    for query, operators in found["placement"].items():
+        for operator, (home, *more) in operators.items():
+            homes[f"{query}.{operator}"] = home
+            if more:
+                others[f"{query}.{operator}"] = tuple(more)
+    instances = {stream: tuple(sites) for stream, sites in found.get("instances", others).items()}
+    backups = {stream: tuple(sites) for stream, sites in found.get("backups", {}).items()}
+    placement = Placement(homes, instances, backups, found.get("reasons", {}))
+    fragments = tuple(msgspec.convert(value, Fragment) for value in found["fragments"])
+    return Held(found["number"], placement, fragments, dict(found["generations"]), dict(found["gates"]))
+
+
+def write(state: State, plan: RunningPlan, generations: Mapping[str, int], gates: Mapping[str, Any]) -> None:
+    """Let a plan be in force: it is on disk when this returns."""
+    placement = plan.placement
+    state.write(
+        FILE,
+        {
+            "number": plan.number,
+            "placement": placement.as_json(),
+            "instances": {stream: list(sites) for stream, sites in placement.instances.items()},
+            "backups": {stream: list(sites) for stream, sites in placement.backups.items()},
+            "reasons": dict(placement.reasons),
+            "fragments": [asdict(fragment) for fragment in plan.fragments],
+            "generations": dict(generations),
+            "gates": dict(gates),
+        },
+    )

@@ -1,0 +1,65 @@
+"""What may the parts of a run see of it, and ask of it?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:  # who only reads what a run has left does without Spark
+    from weft.bodies.live.advising import Advising
+    from weft.bodies.live.changes import Changes
+    from weft.bodies.live.measure import Meter
+    from weft.bodies.live.moves import Asked
+    from weft.bodies.live.progress import Progress
+    from weft.bodies.live.state import State
+    from weft.model import Deployment, Placement
+    from weft.model.wishes import Wish
+    from weft.plan.changing.fragments import Fragment
+    from weft.spark.embedded import Embedded
+
+
+class RunView(Protocol):
+    """A run, as those see it who tell of it, steer it or measure it."""
+
+    deployment: Deployment
+    state: State
+    meter: Meter
+    placement: Placement
+    phase: str
+    warnings: list[str]
+    started_s: float
+    flowing_s: float | None
+    stopping_s: float | None
+    spark: Embedded | None
+    progress: Progress | None
+    changes: Changes | None
+    advising: Advising | None
+
+    @property
+    def fragments(self) -> tuple[Fragment, ...]:
+        """What runs now."""
+
+    @property
+    def down(self) -> dict[str, str]:
+        """Fragments that do not run at the moment, and why."""
+
+    @property
+    def crashed(self) -> set[str]:
+        """Sites that are lost."""
+
+    def flowed_s(self) -> float:
+        """Seconds that sources have flowed, in earlier starts of this run too."""
+
+    def ask(self, wish: Wish) -> Asked:
+        """Ask for a change; what becomes of it stands in the value returned, in time."""
+
+    def crash(self, site: str) -> None:
+        """Lose a site."""
+
+    def restart(self, site: str) -> None:
+        """Let a lost site come back."""
+
+    def note(self, text: str) -> None:
+        """Tell whoever watches, and the story, of something that is good to know."""
+
+    def status(self) -> dict[str, Any]:
+        """How it is doing right now."""

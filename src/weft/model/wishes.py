@@ -1,0 +1,74 @@
+"""What may be asked of a running deployment? Each wish says why, and on whose behalf; one at a time becomes a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from weft.model.placement import Placement
+from weft.model.queries import Query
+
+By = Literal["person", "scenario", "file", "failover", "promise", "balance", "scale", "place"]
+"""Who asks: somebody at a terminal, the scenario, a file that has changed, or a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTo:
+    """Operators, named by their streams, each to a site, in one change; what orders their records goes along."""
+
+    homes: Mapping[str, str]
+    reason: str = "asked for"
+    by: By = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Every operator to where another placement has it, in one change."""
+
+    placement: Placement
+    reason: str = "a better placement"
+    by: By = "place"
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleTo:
+    """An operator to run as instances at these sites, the first being its home."""
+
+    stream: str
+    sites: tuple[str, ...]
+    reason: str = "asked for"
+    by: By = "scale"
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """What ran at a site that is gone, named by streams, to run at other sites; nothing is waited for there."""
+
+    site: str
+    homes: Mapping[str, str]
+    reason: str = "its site is gone"
+    by: By = "failover"
+
+
+@dataclass(frozen=True, slots=True)
+class AddQuery:
+    """A query more, its operators at these sites, named by streams."""
+
+    query: Query
+    homes: Mapping[str, str]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    reason: str = "the query is new"
+    by: By = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveQuery:
+    """A query less; its results stay."""
+
+    query: str
+    reason: str = "the query is gone from the file"
+    by: By = "file"
+
+
+Wish = MoveTo | Replace | ScaleTo | TakeOver | AddQuery | RemoveQuery

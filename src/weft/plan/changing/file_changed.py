@@ -1,0 +1,80 @@
+"""What of a changed file can a run that was stopped go on with? Queries come and go; all else must be as it was cut.
+
+Nothing runs at that moment, so nothing can be drained: queries are removed and added through the same door as ever, and
+where that would cut anything else anew, it is refused. An operator that the file pins elsewhere is moved once all runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from weft.model import Deployment, Placement, Query
+from weft.model.wishes import AddQuery, MoveTo, RemoveQuery
+from weft.plan.changing.difference import difference
+from weft.plan.changing.next_plan import next_plan, why_impossible
+from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
+
+
+def plan_for_file(
+    held: RunningPlan, deployment: Deployment, planned: Placement, rules: Rules
+) -> tuple[RunningPlan, tuple[MoveTo, ...]] | Impossible:
+    """The plan to go on with under another file, and the moves to ask for then; `planned` places what is new."""
+    names = {query.name for query in deployment.queries}
+    before = {stream.partition(".")[0] for stream in held.placement.homes}
+    gone = tuple(Query(name, (), ()) for name in sorted(before - names))
+    kept = tuple(query for query in deployment.queries if query.name in before)
+    now = replace(held, deployment=replace(deployment, queries=(*kept, *gone)))
+    why_not = _why_not(now, kept, rules)
+    if why_not:
+        return Impossible(why_not)
+    for query in gone:
+        then = next_plan(now, RemoveQuery(query.name), rules)
+        if isinstance(then, Impossible):
+            return then
+        now = then
+    for query in deployment.queries:
+        if query.name in before:
+            continue
+        homes = {f"{query.name}.{one.name}": planned.home(f"{query.name}.{one.name}") for one in query.operators}
+        reasons = {stream: planned.reasons.get(stream, "") for stream in homes}
+        then = next_plan(now, AddQuery(query, homes, reasons), rules)
+        if isinstance(then, Impossible):
+            return then
+        now = then
+    if now.number == held.number:
+        return replace(now, deployment=deployment), _moves(now, deployment)
+    ending = difference(held, now).olds
+    cut_anew = [old.id for old in ending if old.query in {query.name for query in kept}]
+    if cut_anew:
+        return Impossible(f"{cut_anew[0]} would be cut otherwise, and nobody can work off what waits for it")
+    return replace(now, number=held.number + 1, deployment=deployment), _moves(now, deployment)
+
+
+def _why_not(now: RunningPlan, kept: tuple[Query, ...], rules: Rules) -> str | None:
+    """Why operators cannot go on where they are: their site is gone from the file, or a way to it."""
+    here = {site.name for site in now.deployment.sites}
+    for query in kept:
+        for operator in query.operators:
+            stream = f"{query.name}.{operator.name}"
+            if stream not in now.placement.homes:
+                return f"{stream} is new in a query that has run"
+            if now.placement.home(stream) not in here:
+                return f"{stream} runs at {now.placement.home(stream)}, which is gone from the file: move it first"
+    for query in kept:
+        for operator in query.operators:
+            stream = f"{query.name}.{operator.name}"
+            why_not = why_impossible(now.deployment, now.placement, stream, now.placement.home(stream), rules.paths)
+            if why_not:
+                return f"{stream} runs at {now.placement.home(stream)}: {why_not}"
+    return None
+
+
+def _moves(now: RunningPlan, deployment: Deployment) -> tuple[MoveTo, ...]:
+    """What the file pins to another site than it runs at."""
+    homes = {
+        f"{query.name}.{operator.name}": operator.site
+        for query in deployment.queries
+        for operator in query.operators
+        if operator.site is not None and now.placement.home(f"{query.name}.{operator.name}") != operator.site
+    }
+    return (MoveTo(homes, "the file pins it there", "file"),) if homes else ()

@@ -1,0 +1,252 @@
+"""What follows when a wish is granted, and why can some not be? The one door for every change, live and in the twin.
+
+A wish is judged against the plan in force as it is when its turn comes. What it names must exist; every stream must
+find a way between its ends, by links and the tree rule; a site must have room, counted by the rates of the file, unless
+who asks has measured that it has. An operator that moves takes along what puts its records in order. What is taken over
+from a site that is gone stays cut as it was: nobody there can drain a channel, so no operator may change its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from weft.model import Deployment, Operator, Placement, Query
+from weft.model.wishes import AddQuery, MoveTo, RemoveQuery, Replace, ScaleTo, TakeOver, Wish
+from weft.plan.changing.difference import relays_kept
+from weft.plan.changing.fragments import Fragment
+from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
+from weft.plan.dataflow.ordering import guards_of
+from weft.plan.dataflow.rates import ideal_rates
+from weft.plan.network.paths import Paths
+
+MEASURED = ("balance", "scale", "failover")
+"""Who asks knows by measurement that there is room, or has no choice."""
+
+
+def next_plan(now: RunningPlan, wish: Wish, rules: Rules, number: int | None = None) -> RunningPlan | Impossible:
+    """The plan in which a wish is granted, or why there is none; `number` is that of the change, else the next."""
+    granted: tuple[Deployment, Placement] | Impossible
+    match wish:
+        case MoveTo():
+            granted = _moved(now, wish.homes, wish.reason, rules, wish.by in MEASURED)
+        case Replace():
+            granted = _replaced(now, wish, rules)
+        case TakeOver():
+            granted = _taken_over(now, wish, rules)
+        case ScaleTo():
+            granted = _scaled(now, wish, rules)
+        case AddQuery():
+            granted = _added(now, wish, rules)
+        case RemoveQuery():
+            granted = _removed(now, wish)
+    if isinstance(granted, Impossible):
+        return granted
+    deployment, placement = granted
+    if isinstance(wish, TakeOver):
+        fragments = tuple(_elsewhere(one, wish) for one in now.fragments)
+    else:
+        fragments = rules.cut(deployment, placement, relays_kept(deployment, now.fragments, placement))
+    return RunningPlan(now.number + 1 if number is None else number, deployment, placement, fragments)
+
+
+def _moved(
+    now: RunningPlan, homes: Mapping[str, str], reason: str, rules: Rules, has_room: bool
+) -> tuple[Deployment, Placement] | Impossible:
+    deployment, placement = now.deployment, now.placement
+    for stream in homes:
+        unknown = _unknown(deployment, stream)
+        if unknown:
+            return Impossible(unknown)
+    leaving = {stream: to for stream, to in homes.items() if placement.home(stream) != to}
+    if not leaving:
+        stream, to = next(iter(homes.items()), ("", ""))
+        return Impossible(f"{stream} runs at {to} already" if stream else "no operator is named")
+    for stream, to in list(leaving.items()):
+        placement = placement.put(stream, to, f"moved from {now.placement.home(stream)}: {reason}")
+        query, operator = _named(deployment, stream)
+        for guard in guards_of(query, operator.name):
+            along = f"{query.name}.{guard}"
+            if along not in homes:
+                placement = placement.put(along, to, f"goes with {operator.name}")
+                leaving[along] = to
+    for stream, to in leaving.items():
+        why_not = why_impossible(deployment, placement, stream, to, rules.paths)
+        if why_not:
+            return Impossible(f"{stream}: {why_not}" if len(homes) > 1 else why_not)
+    rooms = () if has_room else dict.fromkeys(leaving.values())
+    full = _first(no_room(deployment, now.placement, leaving, to) for to in rooms)
+    return Impossible(full) if full else (deployment, placement)
+
+
+def _replaced(now: RunningPlan, wish: Replace, rules: Rules) -> tuple[Deployment, Placement] | Impossible:
+    missing = [stream for stream in now.placement.homes if stream not in wish.placement.homes]
+    if missing:
+        return Impossible(f"the placement puts {missing[0]} nowhere")
+    homes = {stream: wish.placement.home(stream) for stream in now.placement.homes}
+    moved = _moved(now, homes, wish.reason, rules, has_room=True)
+    if isinstance(moved, Impossible):
+        return Impossible("everything is there already") if "already" in moved.why else moved
+    deployment, placement = moved
+    return deployment, replace(placement, instances=wish.placement.instances, backups=wish.placement.backups)
+
+
+def _taken_over(now: RunningPlan, wish: TakeOver, rules: Rules) -> tuple[Deployment, Placement] | Impossible:
+    deployment, site = now.deployment, wish.site
+    if all(one.name != site for one in deployment.sites):
+        return Impossible(_no_site(deployment, site))
+    stranded = [stream for stream, home in now.placement.homes.items() if home == site and stream not in wish.homes]
+    if stranded:
+        return Impossible(f"{stranded[0]} ran at {site} too, and has nowhere to go")
+    for stream, to in wish.homes.items():
+        unknown = _unknown(deployment, stream)
+        if unknown:
+            return Impossible(unknown)
+        if to == site:
+            return Impossible(f"{stream} cannot be taken over at {to}: that site is gone")
+        if now.placement.home(stream) != site:
+            return Impossible(f"{stream} runs at {now.placement.home(stream)}, not at {site}")
+        query, operator = _named(deployment, stream)
+        if operator.site == site:
+            return Impossible(f"{stream} is pinned to {site}, which is gone")
+        enters = [name for name in operator.from_ if _enters_at(deployment, query, name, site)]
+        if enters:
+            return Impossible(f"{stream} reads {enters[0]}, which enters at {site}, which is gone")
+        if any(sink.from_ == operator.name and sink.site == site for sink in query.sinks):
+            return Impossible(f"the sink of {stream} stands at {site}, which is gone")
+    for fragment in now.fragments:
+        ends = {wish.homes[f"{fragment.query}.{name}"] for name in fragment.operators if fragment.site == site}
+        if len(ends) > 1:
+            return Impossible(f"{' and '.join(fragment.operators)} run as one, and can only be taken over together")
+    return _moved(now, wish.homes, wish.reason, rules, has_room=True)
+
+
+def _enters_at(deployment: Deployment, query: Query, name: str, site: str) -> bool:
+    inside = any(operator.name == name for operator in query.operators)
+    return not inside and any(source.name == name and source.site == site for source in deployment.sources)
+
+
+def _elsewhere(fragment: Fragment, wish: TakeOver) -> Fragment:
+    """A fragment of a site that is gone, whole, at the site that takes it over; any other as it is."""
+    if fragment.site != wish.site or not fragment.operators:
+        return fragment
+    return replace(fragment, site=wish.homes[f"{fragment.query}.{fragment.operators[0]}"])
+
+
+def _scaled(now: RunningPlan, wish: ScaleTo, rules: Rules) -> tuple[Deployment, Placement] | Impossible:
+    unknown = _unknown(now.deployment, wish.stream)
+    if unknown:
+        return Impossible(unknown)
+    if not rules.instances:
+        return Impossible(f"{wish.stream} cannot run as several instances here yet")
+    if not wish.sites:
+        return Impossible(f"{wish.stream} needs one instance at least")
+    deployment, placement, paths = now.deployment, now.placement, rules.paths
+    why_not = _first(why_impossible(deployment, placement, wish.stream, site, paths) for site in wish.sites)
+    if why_not:
+        return Impossible(why_not)
+    home, *others = wish.sites
+    placement = now.placement.put(wish.stream, home, wish.reason)
+    instances = {**placement.instances, wish.stream: tuple(others)}
+    return now.deployment, replace(placement, instances={name: sites for name, sites in instances.items() if sites})
+
+
+def _added(now: RunningPlan, wish: AddQuery, rules: Rules) -> tuple[Deployment, Placement] | Impossible:
+    query = wish.query
+    if any(one.name == query.name for one in now.deployment.queries):
+        return Impossible(f"there is a query {query.name} already")
+    deployment = replace(now.deployment, queries=(*now.deployment.queries, query))
+    placement = now.placement
+    for operator in query.operators:
+        stream = f"{query.name}.{operator.name}"
+        if stream not in wish.homes:
+            return Impossible(f"the placement puts {stream} nowhere")
+        placement = placement.put(stream, wish.homes[stream], wish.reasons.get(stream, wish.reason))
+    paths = rules.paths
+    why_not = _first(why_impossible(deployment, placement, stream, to, paths) for stream, to in wish.homes.items())
+    return Impossible(why_not) if why_not else (deployment, placement)
+
+
+def _removed(now: RunningPlan, wish: RemoveQuery) -> tuple[Deployment, Placement] | Impossible:
+    names = [query.name for query in now.deployment.queries]
+    if wish.query not in names:
+        return Impossible(f"there is no query {wish.query}; there are: {', '.join(names)}")
+    rest = tuple(query for query in now.deployment.queries if query.name != wish.query)
+    for query in rest:
+        for operator in query.operators:
+            read = next((name for name in operator.from_ if name.startswith(f"{wish.query}.")), None)
+            if read is not None:
+                return Impossible(f"{query.name}.{operator.name} reads {read}: remove {query.name} first")
+    gone = f"{wish.query}."
+    placement = now.placement
+    for name in ("homes", "instances", "backups", "reasons"):
+        kept = {stream: held for stream, held in getattr(placement, name).items() if not stream.startswith(gone)}
+        placement = replace(placement, **{name: kept})
+    return replace(now.deployment, queries=rest), placement
+
+
+def _unknown(deployment: Deployment, stream: str) -> str | None:
+    """Why a name is no operator's."""
+    query_name, _, name = stream.partition(".")
+    queries = {query.name: query for query in deployment.queries}
+    if query_name not in queries:
+        return f"there is no query {query_name}; there are: {', '.join(queries)}"
+    names = [operator.name for operator in queries[query_name].operators]
+    if name not in names:
+        return f"query {query_name} has no operator {name}; it has: {', '.join(names)}"
+    return None
+
+
+def _named(deployment: Deployment, stream: str) -> tuple[Query, Operator]:
+    query_name, _, name = stream.partition(".")
+    query = deployment.query(query_name)
+    return query, query.operator(name)
+
+
+def _no_site(deployment: Deployment, site: str) -> str:
+    return f"there is no site {site}; there are: {', '.join(one.name for one in deployment.sites)}"
+
+
+def why_impossible(deployment: Deployment, placement: Placement, stream: str, to: str, paths: Paths) -> str | None:
+    """Why an operator cannot run at a site, given where all others run; None where it can, room left aside."""
+    if all(site.name != to for site in deployment.sites):
+        return _no_site(deployment, to)
+    query, operator = _named(deployment, stream)
+    homes = {one.name: placement.home(f"{query.name}.{one.name}") for one in query.operators}
+    for upstream in operator.from_:
+        start = homes.get(upstream) or deployment.source(upstream).site
+        why_not = paths.why_not(start, to)
+        if why_not:
+            return f"it reads {upstream}: {why_not}"
+    for reader in query.consumers(operator.name):
+        why_not = paths.why_not(to, homes[reader.name])
+        if why_not:
+            return f"{reader.name} reads it: {why_not}"
+    for sink in query.sinks:
+        if sink.from_ == operator.name and sink.site is not None:
+            why_not = paths.why_not(to, sink.site)
+            if why_not:
+                return f"its sink stands at {sink.site}: {why_not}"
+    return None
+
+
+def no_room(deployment: Deployment, placement: Placement, leaving: Mapping[str, str], to: str) -> str | None:
+    """Why a site cannot take the operators that come to it, by the rates of the file; None where it can."""
+    if all(site.name != to for site in deployment.sites):
+        return None
+    loads = {".".join(where): load for where, load in ideal_rates(deployment).load_ms.items()}
+    site = deployment.site(to)
+    room = 1000.0 * site.capacity * site.quota
+    coming = [stream for stream, end in leaving.items() if end == to]
+    planned = sum(loads[stream] for stream, home in placement.homes.items() if home == to and stream not in leaving)
+    load = sum(loads[stream] for stream in coming)
+    if load and planned + load > room:
+        return (
+            f"{to} has no room: {planned:.0f} ms/s planned there and {load:.0f} ms/s more, "
+            f"of {room:.0f} ms/s (capacity {site.capacity:g} x quota {site.quota:g})"
+        )
+    return None
+
+
+def _first(reasons: Iterable[str | None]) -> str | None:
+    return next((reason for reason in reasons if reason), None)

@@ -1,0 +1,53 @@
+"""Which changes of a file a stopped run goes on with: queries come and go, pins and capacities change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.plan.changing.test_next_plan import HOMES, begun, rules, whole
+from tests.plan.plan_builders import op, query
+from weft.model import Deployment, Link, Placement, Site
+from weft.plan.changing.file_changed import plan_for_file
+from weft.plan.changing.running_plan import Impossible, RunningPlan
+
+PLANNED = Placement({**HOMES, "t.d": "z"}, reasons={"t.d": "nearest"})
+
+
+def after(given: Deployment, now: RunningPlan | None = None):  # type: ignore[no-untyped-def]
+    return plan_for_file(now or begun(whole()), given, PLANNED, rules(given))
+
+
+def test_the_same_file_changes_nothing() -> None:
+    now = begun(whole())
+    plan, wishes = after(whole(), now)
+    assert (plan, wishes) == (now, ())
+
+
+def test_a_query_that_is_new_is_planned_and_one_that_is_gone_is_no_more() -> None:
+    given = whole()
+    plan, wishes = after(replace(given, queries=(given.queries[0], query(op("d", "s"), name="t"))))
+    assert wishes == ()
+    assert plan.number == 1
+    assert plan.placement.homes == {"q.a": "x", "q.b": "y", "t.d": "z"}
+    assert plan.placement.reasons["t.d"] == "nearest"
+    assert {one.query for one in plan.fragments if one.operators} == {"q", "t"}
+
+
+def test_an_operator_that_the_file_pins_elsewhere_moves_once_all_runs() -> None:
+    given = whole()
+    pinned = query(op("a", "s"), op("b", "a", site="z"), name="q")
+    plan, wishes = after(replace(given, queries=(pinned, given.queries[1])))
+    assert plan.placement.home("q.b") == "y"
+    assert [wish.homes for wish in wishes] == [{"q.b": "z"}]
+
+
+def test_a_smaller_capacity_is_gone_on_with() -> None:
+    plan, wishes = after(replace(whole(), sites=tuple(Site(site.name, capacity=0.01) for site in whole().sites)))
+    assert (plan.number, wishes) == (0, ())
+
+
+def test_a_site_that_is_gone_though_operators_run_there_is_refused() -> None:
+    given = whole()
+    found = after(replace(given, sites=given.sites[:1] + given.sites[2:], links=(Link("x", "z", 10.0),)))
+    assert isinstance(found, Impossible)
+    assert found.why == "q.b runs at y, which is gone from the file: move it first"
