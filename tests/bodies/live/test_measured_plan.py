@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import weft.spec
 from tests.cli.cli_files import weft_json
@@ -44,3 +47,16 @@ def test_a_run_begins_where_the_plan_says_with_what_was_measured(tmp_path: Path)
     assert homes == {"q.heavy": "b"}
     assert notes == ["operator q.heavy: cost_ms 20 and selectivity 1 as the last run measured"], "told once"
     assert weft_json("plan", tmp_path / "weft.yaml")["placement"] == {"q": {"heavy": ["b"]}}
+
+
+@pytest.mark.spark
+def test_a_state_goes_on_where_it_runs_whatever_was_measured_since(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "weft.yaml").write_text(FILE)
+    deployment, state = weft.spec.load(tmp_path / "weft.yaml"), tmp_path / ".weft" / "weft.yaml"
+    first = Run(deployment, state, Options(seconds=2)).go()
+    (state / MEASUREMENTS).write_text(json.dumps({"operators": DEAR}) + "\n")
+    again = Run(deployment, state, Options(seconds=2))
+    second = again.go()
+    assert again.placement.homes == {"q.heavy": "b"}, "planned anew it would be there"
+    assert first["placement"] == second["placement"] == {"q": {"heavy": ["a"]}}
+    assert not any("measured" in note for note in again.notes)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weft.bodies.live import journal
 from weft.bodies.live.advising import Advising
 from weft.bodies.live.assembly import assemble
 from weft.bodies.live.changes import Changes
@@ -151,7 +152,8 @@ class Run:
     def _as_measured(self) -> Deployment:
         """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it."""
         known, taken = with_measured(self.deployment, last_measured(self.state.path))
-        self.notes = [*(note for note in self.notes if note not in taken), *taken]
+        if self.options.fresh or not (self.state.path / journal.FILE).exists():  # else what runs stays where it is
+            self.notes = [*(note for note in self.notes if note not in taken), *taken]
         return known
 
     def would_remove(self) -> Removal:
