@@ -128,5 +128,6 @@ def test_a_run_tells_its_advice_and_moves_nothing_by_it(spark: Any, tmp_path: Pa
     observed = last_observed(tmp_path / ".weft")
     assert observed is not None
     assert observed.operators["q.even"].selectivity == pytest.approx(0.5, abs=0.05)
-    (rates, *_) = [span.rates_per_s for span in kept_rates(State(tmp_path / ".weft"))][-1:]
-    assert rates["made"] == pytest.approx(50.0, rel=0.5)
+    spans = kept_rates(State(tmp_path / ".weft"))
+    mean = sum(span.rates_per_s["made"] * span.measured_s for span in spans) / sum(span.measured_s for span in spans)
+    assert 20 < mean < 100, "it makes 50, taken up by whole batches"
