@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from weft.model import Deployment, Operator, Query, Watermark
-from weft.plan.dataflow.graph import stream_of
+from weft.model import Deployment, Operator, Query, Watermark, dataflow
 
 Stateful = Callable[[Query, Operator], bool]
 Passes = Callable[[Query, Operator, str, str], bool]
@@ -51,14 +50,15 @@ def watermark_of(deployment: Deployment, query: Query, operator: Operator, name:
 
 def event_time_of(deployment: Deployment, query: Query, name: str) -> str | None:
     """The event time of a stream where none is named: the first source's upstream that declares one."""
-    operators = {operator.name: operator for operator in query.operators}
-    while name in operators:
-        operator = operators[name]
-        window = window_column(operator)
+    flow = dataflow(deployment)
+    stream = flow.stream(query.name, name)
+    while flow.makes(stream):
+        node = flow.node(stream)
+        window = window_column(node.operator)
         if window is not None:
             return window
-        name = operator.from_[0]
-    return deployment.source(name).event_time
+        stream = node.inputs[0]
+    return flow.sources[stream].event_time
 
 
 def window_column(operator: Operator) -> str | None:
@@ -77,16 +77,17 @@ def passes_by_sql(query: Query, operator: Operator, name: str, column: str) -> b
 
 def carried_times(deployment: Deployment, stateful: Stateful, passes: Passes) -> Times:
     """Follow every watermark back to where its event time is born."""
+    flow, queries = dataflow(deployment), {query.name: query for query in deployment.queries}
     origins: dict[tuple[str, str], Origin] = {}
 
-    def follow(query: Query, name: str, column: str) -> None:
-        stream = stream_of(query, name)
+    def follow(stream: str, column: str) -> None:
         if (stream, column) in origins:
             return
-        if stream == name:
+        if not flow.makes(stream):
             origins[stream, column] = "measured"
             return
-        operator = query.operator(name)
+        node = flow.node(stream)
+        query, operator = queries[node.queries[0]], node.operator
         if stateful(query, operator):
             # What puts records in order has come as far as the last record that it let go.
             is_watermark = operator.watermarks and operator.order is None
@@ -94,15 +95,14 @@ def carried_times(deployment: Deployment, stateful: Stateful, passes: Passes) ->
             return
         if all(passes(query, operator, upstream, column) for upstream in operator.from_):
             origins[stream, column] = "passed"
-            for upstream in operator.from_:
-                follow(query, upstream, column)
+            for upstream in node.inputs:
+                follow(upstream, column)
             return
         origins[stream, column] = "measured"
 
-    for query in deployment.queries:
-        for operator in query.operators:
-            for name in operator.from_:
-                watermark = watermark_of(deployment, query, operator, name)
-                if watermark is not None and watermark.column is not None:
-                    follow(query, name, watermark.column)
+    for node in flow.nodes:
+        for name, stream in zip(node.operator.from_, node.inputs, strict=True):
+            watermark = watermark_of(deployment, queries[node.queries[0]], node.operator, name)
+            if watermark is not None and watermark.column is not None:
+                follow(stream, watermark.column)
     return Times(origins)

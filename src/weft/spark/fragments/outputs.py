@@ -9,9 +9,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from weft.model import Deployment, Sink
+from weft.model import Deployment, Sink, sink_name
 from weft.plan.changing.fragments import Fragment
-from weft.plan.dataflow.graph import sink_name
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.footers import Written, look_at
 from weft.spark.channels.log import Log, LogWriter, Manifest
