@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +65,5 @@ class Trace:
 
 
 Arrivals = Constant | Poisson | OnOff | Sine | Walk | Trace
+ARRIVALS: dict[str, type] = {one.__dataclass_fields__["kind"].default: one for one in get_args(Arrivals)}
+"""Every kind by its name."""

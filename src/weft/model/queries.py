@@ -6,8 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from weft.model.arrivals import Arrivals
+from weft.model.formats import SINKS, SOURCES, SinkFormat, SourceFormat
 
-Format = Literal["csv", "json", "parquet", "rate", "replay", "kafka", "console"]
+COST_MS_DEFAULT = 0.1
+"""Work per record of an operator that names none."""
+SELECTIVITY_DEFAULT = 1.0
+"""Records out per record in, of an operator that names none."""
+
 BadRecords = Literal["fail", "skip", "keep"]
 Mode = Literal["append", "update"]
 
@@ -26,7 +31,7 @@ class Source:
 
     name: str
     site: str
-    format: Format
+    format: str
     schema: tuple[Column, ...]
     path: str | None = None
     options: dict[str, str] = field(default_factory=dict)
@@ -34,6 +39,11 @@ class Source:
     event_time: str | None = None
     record_bytes: float = 100.0
     arrivals: Arrivals | None = None
+
+    @property
+    def facts(self) -> SourceFormat:
+        """What sources of its format can do."""
+        return SOURCES.get(self.format) or SourceFormat(self.format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +130,17 @@ class Sink:
     """Where a query's records end up."""
 
     from_: str
-    format: Format
+    format: str
     path: str | None = None
     site: str | None = None
     mode: Mode = "append"
     key: tuple[str, ...] = ()
     options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> SinkFormat:
+        """What sinks of its format can do."""
+        return SINKS.get(self.format) or SinkFormat(self.format)
 
 
 @dataclass(frozen=True, slots=True)

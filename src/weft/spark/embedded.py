@@ -21,10 +21,11 @@ from weft.spark.checkpoints.batch import count_of, read_offsets
 from weft.spark.checkpoints.checkpoint import last_planned
 from weft.spark.engine import SparkEngine
 from weft.spark.fragments.analysis import Analysis, analyse
-from weft.spark.fragments.outputs import Commit, sink_path, sweep_ahead
+from weft.spark.fragments.outputs import Commit, sink_log, sweep_aside
 from weft.spark.fragments.wiring import RunContext
 from weft.spark.session.lent import Lent, let_go
 from weft.spark.session.starting import start_session
+from weft.spark.sources import recordings
 from weft.spark.sources import streams as sources
 from weft.spark.sources.arrivals import Flow
 from weft.spark.sources.streams import read_flows, write_flows
@@ -65,7 +66,7 @@ class Embedded:
     ) -> SparkEngine:
         """What the sites of this run launch fragments with."""
         context = RunContext(self.deployment, self.folders, self.analysis.schemas, ways, asked.measured)
-        sweep_ahead(context)
+        sweep_aside(context)
         engine = SparkEngine(self.session, context, times, fragments, on_commit)
         engine.totals, engine.until_done = self.totals, asked.until_done
         return engine
@@ -93,8 +94,7 @@ class Embedded:
             for sink in query.sinks:
                 if sink.mode == "update" and sink.path is not None:
                     name = sink_name(query, sink)
-                    path = sink_path(self.deployment, self.folders, sink, name)
-                    settle(self.session, path, self.folders.sink(name, path), query, sink)
+                    settle(self.session, sink_log(self.deployment, self.folders, sink, name), query)
 
     def alive(self, grace_s: float = 0.0) -> bool:
         """Whether Spark's Java process still runs, given a moment to be gone; one of somebody else is taken to."""
@@ -137,9 +137,9 @@ def _prepared(
     """All that a run needs before its first fragment starts."""
     found = Embedded(session, deployment, folders, analyse(session, deployment), lent=lent)
     for source in deployment.sources:
-        if source.format == "replay":
-            found.totals[source.name] = sources.record(session, deployment, source, folders)
-            found.bad[source.name] = sources.bad_in_recording(source, folders)
+        if source.facts.recorded:
+            found.totals[source.name] = recordings.record(session, deployment, source, folders)
+            found.bad[source.name] = recordings.bad_in_recording(source, folders)
     flows = read_flows(folders.flows)
     flows["flowed_s"] = max([flows["flowed_s"], *_planned_s(deployment, folders, flows)])
     flows["factors"] = factors
@@ -151,7 +151,7 @@ def _prepared(
 def _planned_s(deployment: Deployment, folders: Folders, flows: dict[str, Any]) -> Iterator[float]:
     """How far batches were planned into the flow before a crash: what is replayed must keep its births."""
     for source in deployment.sources:
-        if source.arrivals is None or source.format not in ("rate", "replay"):
+        if source.arrivals is None or not source.facts.timed:
             continue
         flow = Flow(source.arrivals, sources.seed_of(source), [tuple(f) for f in flows["factors"].get(source.name, [])])
         for checkpoint in (folders.state / "fragments").glob("*/checkpoint-*"):

@@ -11,7 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.event_times import Times
+from weft.spark.channels.channel import reader_name
 from weft.spark.channels.gate import Gate
+from weft.spark.channels.position import Position, reaches
 from weft.spark.checkpoints.checkpoint import last_committed
 from weft.spark.fragments.batch_times import merged_time
 from weft.spark.fragments.lifecycle import FragmentRun, updates_a_sink
@@ -27,7 +29,7 @@ START_S_MAX = 60.0
 IDLE_S_MAX = 20.0
 _starts = threading.BoundedSemaphore(STARTS_AT_ONCE)
 
-Gates = dict[str, tuple[int, dict[str, int]]]
+Gates = dict[str, tuple[int, dict[str, Position]]]
 """Where fragments that were started early went on, by generation: the plan in force knows it too."""
 
 
@@ -78,7 +80,7 @@ class SparkEngine:
         return all(entry.column is None and (entry.is_channel or self._is_timed(entry)) for entry in wiring.entries)
 
     def _is_timed(self, entry: Entry) -> bool:
-        return self.context.deployment.source(entry.stream).format in ("rate", "replay")
+        return self.context.deployment.source(entry.stream).facts.timed
 
     def _start_early(self, fragment: Fragment, tick: int, ends: Sequence[Fragment]) -> None:
         run = _DrainingRun(self, fragment, None, self.generations.get(fragment.id, 0) + 1)
@@ -129,7 +131,7 @@ class SparkEngine:
             reads = {entry.name for entry in self.runs[fragment].entries} if fragment in self.runs else set()
             for entry in warm[1].entries:
                 if entry.is_channel and entry.name not in reads:
-                    self.context.folders.stream(entry.stream).forget(f"{fragment}~{entry.name}")
+                    self.context.folders.stream(entry.stream).forget(reader_name(fragment, entry.name))
 
     def nudge(self) -> None:
         """Let go what is held back on streams that have fallen silent."""
@@ -154,8 +156,9 @@ class SparkEngine:
     def channel_drained(self, stream: str, fragment: str) -> bool:
         """Whether a fragment has written the results of all that a channel holds."""
         run = self.runs[fragment]
-        following = self.context.folders.stream(stream).next_segment()
-        return all(run.writer.reached(e) >= following for e in run.entries if e.is_channel and e.stream == stream)
+        end = self.context.folders.stream(stream).end()
+        entries = [entry for entry in run.entries if entry.is_channel and entry.stream == stream]
+        return all(reaches(run.writer.reached(entry), end) for entry in entries)
 
     def carry_over(self, ends: Sequence[Fragment], starts: Sequence[Fragment]) -> dict[str, int]:
         """Write the checkpoints of a new cut; the generation of every fragment it starts."""
@@ -176,9 +179,9 @@ class SparkEngine:
             Gate(self.context.folders.gate(new.id, before + 1)).forget()
             self.gates.pop(new.id, None)
             target = self.context.folders.checkpoint(new.id, before + 1)
-            for name, segment in carry_over(self.context.folders, new, entries, ended, target).items():
+            for name, position in carry_over(self.context.folders, new, entries, ended, target).items():
                 stream = next(entry.stream for entry in entries if entry.name == name)
-                self.context.folders.stream(stream).passed(f"{new.id}~{name}", segment, has_read=False)
+                self.context.folders.stream(stream).passed(reader_name(new.id, name), position, has_read=False)
         return generations
 
     def _goes_on_early(self, new: Fragment, ended: tuple[Ended, ...]) -> bool:
@@ -193,8 +196,8 @@ class SparkEngine:
             return False
         for entry in early.entries:
             if entry.is_channel:
-                log = self.context.folders.stream(entry.stream)
-                log.passed(f"{new.id}~{entry.name}", positions[entry.name], has_read=False)
+                channel = self.context.folders.stream(entry.stream)
+                channel.passed(reader_name(new.id, entry.name), positions[entry.name], has_read=False)
         if early.opened is None:
             early.open(positions)
         self.gates[new.id] = (early.generation, positions)
@@ -215,7 +218,7 @@ class SparkEngine:
             still = {entry.name for entry in warm[1].entries} if warm is not None and warm[0] == new else None
             for entry in run.entries:
                 if entry.is_channel and (name not in kept or (still is not None and entry.name not in still)):
-                    self.context.folders.stream(entry.stream).forget(f"{name}~{entry.name}")
+                    self.context.folders.stream(entry.stream).forget(reader_name(name, entry.name))
             if name not in kept:
                 del self.runs[name]
         self.fragments = {fragment.id: fragment for fragment in fragments}
@@ -230,15 +233,15 @@ class SparkEngine:
         self.fragments = {fragment.id: fragment for fragment in fragments}
         self.generations.update(generations)
         self.note_homes(fragments)
-        for log in self.context.folders.streams():
-            log.forget_but([one.id for one in fragments if log.folder.name in one.channels])
+        for channel in self.context.folders.streams():
+            channel.forget_but([one.id for one in fragments if channel.name in one.channels])
 
     def forget_other_ways_in(self, run: FragmentRun) -> None:
         """A run reads as it will: other ways in, made ready for a move that was never finished, are not kept for it."""
         name = run.fragment.id
         if name in self._warm or name in self._early:
             return
-        reads = {f"{name}~{entry.name}" for entry in run.entries}
+        reads = {reader_name(name, entry.name) for entry in run.entries}
         for stream in run.fragment.channels:
             self.context.folders.stream(stream).forget_others(name, reads)
 
@@ -249,7 +252,7 @@ class SparkEngine:
     def fence(self, fragment: str, epoch: int) -> None:
         """From now on no writer with a lower epoch commits anything for the fragment."""
         for place in places(self.context, self.fragments[fragment]):
-            place.log.fence(epoch)
+            place.outlet.fence(epoch)
 
     def prepare(self, fragment: str, epoch: int) -> FragmentRun:
         """A fragment ready to start, or one that waits behind its gate; Fenced where a later epoch has taken over."""
@@ -281,7 +284,7 @@ class _DrainingRun(FragmentRun):
         self.engine = engine
         self.trouble: str | None = None
         self.follows: tuple[Fragment, ...] = ()
-        self.opened: dict[str, int] | None = None
+        self.opened: dict[str, Position] | None = None
 
     def launch(self) -> None:
         """Start, not too many at once."""
@@ -289,7 +292,7 @@ class _DrainingRun(FragmentRun):
             super().launch()
             self._wait_for_sources()
 
-    def open(self, positions: dict[str, int]) -> None:
+    def open(self, positions: dict[str, Position]) -> None:
         """Let a run behind its gate in, at these places."""
         self.opened = positions
         self.gate.open(positions)

@@ -6,6 +6,7 @@ from typing import Any
 
 from weft import model
 from weft.model import Deployment
+from weft.model.formats import SINKS, SOURCES
 from weft.spec.ddl import Ddl
 from weft.spec.forms import AdviseForm, ByKind, ByVerb, CostForm, OrderForm, Watermarks
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
@@ -25,8 +26,6 @@ AVAILABLE_POLICIES = (
     "tree",
     "exact",
 )
-SOURCE_FORMATS = ("csv", "json", "parquet", "rate", "replay")
-SINK_FORMATS = ("parquet", "csv", "json", "console")
 VERSION = 1
 
 _SITE_NAME = Text(
@@ -155,7 +154,7 @@ SOURCE = Table(
     (
         Key("name", _NAME, "what the stream is called", required=True),
         Key("site", _SITE, "where the stream enters", required=True),
-        Key("format", Choice(SOURCE_FORMATS, ("kafka",)), "csv | json | parquet | rate | replay", required=True),
+        Key("format", Choice(tuple(SOURCES), ("kafka",)), " | ".join(SOURCES), required=True),
         Key("schema", Ddl(), "columns as DDL, as `ts TIMESTAMP, meter STRING`", required=True),
         Key("path", Text("a file, a folder or a glob"), "a file, a folder or a glob, from this file's folder"),
         Key("options", _OPTIONS, "options of Spark's reader"),
@@ -234,7 +233,7 @@ SINK = Table(
         Key(
             "from", Text("the name of an operator"), "the operator whose records it keeps", required=True, into="from_"
         ),
-        Key("format", Choice(SINK_FORMATS, ("kafka",)), "parquet | csv | json | console", required=True),
+        Key("format", Choice(tuple(SINKS), ("kafka",)), " | ".join(SINKS), required=True),
         Key("path", Text("a folder"), "the folder it writes, from this file's folder"),
         Key("site", _SITE, "where it is; absent: at its operator"),
         Key("mode", Choice(("append", "update")), "append each record once, or update by key"),

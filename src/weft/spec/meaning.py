@@ -70,14 +70,14 @@ def _check_source(source: Source, path: str, deployment: Deployment, problems: P
         elif not is_timestamp(found.type):
             says = f"`{found.name}` is {found.type}; event time must be a TIMESTAMP column"
             problems.error(f"{path}.event_time", says)
-    if source.format == "rate":
+    if source.facts.made_up:
         if source.arrivals is None:
-            says = "is missing: a rate source needs it, as {kind: poisson, rate_per_s: 100}"
+            says = f"is missing: a {source.format} source needs it, as {{kind: poisson, rate_per_s: 100}}"
             problems.error(f"{path}.arrivals", says)
         if source.bad_records != "fail":
-            problems.error(f"{path}.bad_records", "a rate source has no bad records; leave it out")
+            problems.error(f"{path}.bad_records", f"a {source.format} source has no bad records; leave it out")
         if source.options:
-            problems.error(f"{path}.options", "a rate source is read by no reader; leave them out")
+            problems.error(f"{path}.options", f"a {source.format} source is read by no reader; leave them out")
     walk = source.arrivals
     if isinstance(walk, Walk):
         most = walk.rate_per_s_max if walk.rate_per_s_max is not None else walk.rate_per_s

@@ -46,7 +46,7 @@ _BEGINNINGS = ("fs.", "mapreduce.", "mapred.", "spark.")
 def check_options(deployment: Deployment, problems: Problems) -> None:
     """Reports options by which a run could not keep what it promises."""
     for index, source in enumerate(deployment.sources):
-        if source.format != "rate":
+        if not source.facts.made_up:
             _check(source.options, _READ, f"sources[{index}].options", problems)
     for at, query in enumerate(deployment.queries):
         for index, sink in enumerate(query.sinks):

@@ -12,12 +12,13 @@ from itertools import islice
 from pathlib import Path
 
 from weft.model import Deployment, Source
+from weft.model.formats import SOURCES
 from weft.spec.problems import Problems, brief
 
-_FILES = ("csv", "json", "parquet", "replay")
 GENERATOR = "generate.py"
 """What makes the data of an example, beside its deployment file."""
 _LOOKED_AT_MAX = 100
+_ENDINGS = tuple(name for name, facts in SOURCES.items() if facts.seen_by_name)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|(file|dbfs|hdfs|s3[an]?|gs):")
 
 
@@ -77,9 +78,9 @@ def _sinks(deployment: Deployment, problems: Problems) -> Iterator[_Folder]:
     for at, query in enumerate(deployment.queries):
         for index, sink in enumerate(query.sinks):
             field = f"queries[{at}].sink" + (f"[{index}]" if len(query.sinks) > 1 else "") + ".path"
-            if sink.format == "console":
+            if not sink.facts.has_path:
                 if sink.path is not None:
-                    problems.error(field, "a console sink has no path; leave it out")
+                    problems.error(field, f"a {sink.format} sink has no path; leave it out")
             elif sink.path is None:
                 problems.error(field, f"is missing: a {sink.format} sink needs the folder it writes")
             elif _SCHEME.match(sink.path):
@@ -112,14 +113,16 @@ def _clash(folder: _Folder, taken: list[_Folder]) -> str | None:
 
 
 def _source_problem(source: Source, folder: str) -> str | None:
-    if source.format not in _FILES:
+    if not source.facts.has_path:
         return None if source.path is None else f"a {source.format} source has no path; leave it out"
     if source.path is None:
         return f"is missing: a {source.format} source needs a file, a folder or a glob"
     if _SCHEME.match(source.path):
         return f"{_elsewhere(source.path, 'file or folder')}; give the path of one"
-    if source.format == "replay" and not re.search(r"\.(csv|json|parquet)/?$", source.path):
-        return f"must end in .csv, .json or .parquet, so that replay knows how to read it, found `{brief(source.path)}`"
+    if source.facts.recorded and not re.search(rf"\.({'|'.join(_ENDINGS)})/?$", source.path):
+        endings = f".{', .'.join(_ENDINGS[:-1])} or .{_ENDINGS[-1]}"
+        says = f"must end in {endings}, so that {source.format} knows how to read it"
+        return f"{says}, found `{brief(source.path)}`"
     if "\0" in source.path:
         return None
     pattern = absolute(source.path, folder)
@@ -137,7 +140,7 @@ def _source_problem(source: Source, folder: str) -> str | None:
 
 def _state_problem(source: Source, folder: str, state: str) -> str | None:
     """Whether a source would read what a run keeps for itself."""
-    if source.path is None or source.format not in _FILES or "\0" in source.path or not state:
+    if source.path is None or not source.facts.has_path or "\0" in source.path or not state:
         return None
     read = _real(source.path, folder)
     below = os.path.relpath(state, read).split(os.sep) if _holds(read, state) else []
@@ -175,7 +178,7 @@ def _sink_problem(path: str, deployment: Deployment, state: str) -> str | None:
     if state and _holds(path, state):
         return f"holds the state folder {brief(state)}; give the sink its own folder"
     for source in deployment.sources:
-        if source.path is None or source.format not in _FILES or _SCHEME.match(source.path) or "\0" in source.path:
+        if source.path is None or not source.facts.has_path or _SCHEME.match(source.path) or "\0" in source.path:
             continue
         read = _real(source.path, deployment.folder)
         if _holds(path, _fixed(read)):

@@ -13,7 +13,7 @@ from weft.bodies.live.measure import Meter
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.state import State
 from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source
-from weft.spark.channels.log import Manifest
+from weft.spark.channels.manifest import Manifest
 from weft.spark.fragments.outputs import Commit
 from weft.spark.measuring.progress import BatchReport
 

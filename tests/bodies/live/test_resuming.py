@@ -11,11 +11,10 @@ import pytest
 import weft.spec
 from weft.bodies.live.resuming import Resuming
 from weft.bodies.live.state import CannotRun, State, state_folder
-from weft.model import Sink
-from weft.spark.channels.log import Manifest
+from weft.spark.channels.manifest import Manifest
 from weft.spark.fragments.outputs import claims_of
 from weft.spark.sinks import ownership
-from weft.spark.sinks.delivery import SinkWriter
+from weft.spark.sinks.delivery import SinkLog, SinkWriter
 from weft.spark.storage.disk import Damaged
 
 FILE = """
@@ -39,7 +38,8 @@ def begin(folder: Path, state: str = "state", batches: int = 2) -> Resuming:
     made.look(False)
     made.open()
     [claim] = claims_of(made.deployment, made.state.folders)
-    writer = SinkWriter(claim.path, Sink("o", "csv", "out"), claim.log, 1, "q.o/0")
+    assert isinstance(claim.log, SinkLog)
+    writer = SinkWriter(claim.log, 1, "q.o/0")
     for _ in range(batches):
         writer.folder().mkdir(parents=True)
         (writer.folder() / "x.csv").write_text(f"{writer.segment}\n")

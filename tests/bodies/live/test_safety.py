@@ -16,7 +16,7 @@ import weft.spec
 from tests.bodies.live.moving import delivered, differing, expected, make
 from weft.bodies.live.failing import RunFailed
 from weft.bodies.live.run import Options, Run
-from weft.spark.channels.log import LogWriter
+from weft.spark.channels.log_writer import LogWriter
 from weft.spark.sources import streams as sources
 
 pytestmark = pytest.mark.spark

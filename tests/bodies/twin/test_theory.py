@@ -144,7 +144,8 @@ def test_chance_has_the_moments_it_should() -> None:
 
 def test_the_own_logarithm_and_sine_agree_with_libm() -> None:
     from weft.bodies.twin.loop import chance
+    from weft.plan.dataflow.arrivals import sine
 
     for x in np.linspace(1e-12, 1.0, 2001):
         assert chance.log(float(x)) == pytest.approx(math.log(x), rel=1e-14, abs=1e-15)
-        assert chance.sine(float(x)) == pytest.approx(math.sin(2 * math.pi * x), abs=1e-14)
+        assert sine(float(x)) == pytest.approx(math.sin(2 * math.pi * x), abs=1e-14)

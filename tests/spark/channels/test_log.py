@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from weft.model import Sink
+from weft.spark.channels.channel import Fenced
 from weft.spark.channels.folders import Folders
-from weft.spark.channels.log import Fenced, Log, LogWriter, Manifest
-from weft.spark.sinks.delivery import SinkWriter
+from weft.spark.channels.log import Log
+from weft.spark.channels.log_writer import LogWriter
+from weft.spark.channels.manifest import Manifest
+from weft.spark.sinks.delivery import SinkLog, SinkWriter
 from weft.spark.storage.disk import Damaged
 
 
@@ -127,7 +130,7 @@ def test_records_of_an_uncommitted_segment_are_swept_away(tmp_path: Path) -> Non
 
 def sink(path: Path, epoch: int) -> SinkWriter:
     log = Folders(path.parent / "state").sink("s", path)
-    return SinkWriter(path, Sink("o", "csv", str(path)), log, epoch, "f")
+    return SinkWriter(SinkLog(log, Sink("o", "csv", str(path)), path), epoch, "f")
 
 
 def sink_batch(writer: SinkWriter, batch: int, names: tuple[str, ...] = ("a.csv", "b.csv")) -> Manifest:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark import error_texts as said
+from tests.spark.failures import error_texts as said
 from weft.model import Column, Source
 from weft.spark.failures import causes
 from weft.spark.failures.causes import JAVA_GONE, LOG, Cause, cause_in, cause_of, keep

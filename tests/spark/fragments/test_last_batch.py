@@ -13,7 +13,7 @@ from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.event_times import Times
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.gate import Gate, Gatekeeper
-from weft.spark.channels.log import Manifest
+from weft.spark.channels.manifest import Manifest
 from weft.spark.checkpoints.batch import Offsets
 from weft.spark.fragments import last_batch as ahead
 from weft.spark.fragments.batch_times import BatchTimes
@@ -121,4 +121,4 @@ def test_a_rehearsal_that_is_replayed_brings_nothing(tmp_path: Path) -> None:
     batch_times.first = {"from_up": 32}
     planned_before = Offsets({"from_up": {"segment": 1, "tick": 0, "rehearsal": 1}}, 0, 0.0)
     found = batch_times.arrival(ENTRY, planned_before, planned_before)
-    assert (found.rows, found.segment, found.end) == (0, 32, False)
+    assert (found.rows, found.position, found.end) == (0, 32, False)

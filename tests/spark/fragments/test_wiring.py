@@ -65,8 +65,8 @@ def test_a_channel_is_read_by_as_many_tasks_as_there_are_cores(spark: Any, tmp_p
     context = RunContext(deployment, Folders(tmp_path / ".weft"), analyse(spark, deployment).schemas)
     fragments = cut(deployment, place(deployment), lambda _query, operator: is_stateful(operator), passes_by_sql)
     (reading,) = [fragment for fragment in fragments if fragment.site == "b"]
-    context = SimpleNamespace(defaultParallelism=7)
-    session = SimpleNamespace(readStream=spark.readStream, sparkContext=context)
+    cores = SimpleNamespace(defaultParallelism=7)
+    session = SimpleNamespace(readStream=spark.readStream, sparkContext=cores)
     trunk = Wiring(session, context, reading, 1, Gate(tmp_path / "gate.json")).trunk()  # type: ignore[arg-type]
     leaf = trunk._jdf.queryExecution().analyzed().collectLeaves().apply(0)
     assert leaf.extraOptions().get("tasks") == "7"

@@ -19,16 +19,15 @@ from weft.model import Placement
 from weft.plan.changing.fragments import Fragment, cut
 from weft.plan.changing.running_plan import RunningPlan
 from weft.plan.dataflow.event_times import Times
+from weft.spark.channels import footers
 from weft.spark.channels.folders import Folders
-from weft.spark.channels.footers import Written
 from weft.spark.channels.gate import Gate
-from weft.spark.channels.log import SEGMENT, TICK
+from weft.spark.channels.manifest import Written
+from weft.spark.channels.position import POSITION, TICK
 from weft.spark.checkpoints.checkpoint import last_committed, last_planned
-from weft.spark.fragments import outputs
 from weft.spark.fragments.batch_times import BatchTimes
 from weft.spark.fragments.wiring import Entry, RunContext
 from weft.spark.fragments.writing import BatchWriter
-from weft.spark.sinks import updates
 from weft.spark.storage.disk import Disk, checked
 
 TOTAL, PER_FILE = 15, 3
@@ -75,7 +74,7 @@ class Frame:
         return list(self.work(self.rows))
 
 
-def look_at(frame: Frame, folder: Path, format_: str, options: dict[str, str], measured: list[str]) -> Written:
+def written(frame: Frame, folder: Path, format_: str) -> Written:
     """Written as Spark would: files that nobody syncs."""
     lines = frame.lines()
     frame.disk.make(folder)
@@ -123,7 +122,7 @@ class Engine:
         if batch < 0 or not (self.checkpoint / "offsets" / str(batch)).exists():
             return 0
         line = (self.checkpoint / "offsets" / str(batch)).read_text().splitlines()[2]
-        return int(json.loads(line.partition(":")[2])["logOffset" if self.reads_files else SEGMENT])
+        return int(json.loads(line.partition(":")[2])["logOffset" if self.reads_files else POSITION])
 
     def step(self) -> bool:
         """One batch, planned or planned before; False where there is nothing to do."""
@@ -133,7 +132,7 @@ class Engine:
             end = self._plan(self._end(batch - 1))
             if end is None:
                 return False
-            key = {"logOffset": end} if self.reads_files else {SEGMENT: end, TICK: 1}
+            key = {"logOffset": end} if self.reads_files else {POSITION: end, TICK: 1}
             self._put(f"offsets/{batch}", f"{OPENING}{self.entry.name}:{json.dumps(key)}\n")
         else:
             batch = planned
@@ -188,8 +187,8 @@ class World:
     """A state folder with the two fragments, taken up from wherever it was left."""
 
     def __init__(self, folder: Path, disk: Disk, monkeypatch: Any) -> None:
-        monkeypatch.setattr(outputs, "look_at", look_at)
-        monkeypatch.setattr(updates, "look_at", look_at)
+        monkeypatch.setattr(footers, "write_parquet", lambda *given: written(given[0], given[1], "parquet"))
+        monkeypatch.setattr(footers, "write_text", lambda *given: written(given[0], given[1], given[2]))
         self.folder, self.disk = folder, disk
         (folder / "in").mkdir(exist_ok=True)
         (folder / "d.yaml").write_text(FILE)

@@ -16,7 +16,7 @@ from weft.spark.storage import temporary
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from weft.spark import temporary
+from weft.spark.storage import temporary
 print(temporary.claim(Path(sys.argv[1])), flush=True)
 (temporary.claim() / "deep" / "er").mkdir(parents=True)
 (temporary.claim() / "deep" / "er" / "file").write_text("x")

@@ -19,7 +19,6 @@ from weft.spark.measuring.progress import BatchReport, new_reports
 HISTORY_MAX = 1000
 STAGES_EVERY_S = 4.0
 WAITING_MAX = 1024
-TIMED = ("rate", "replay")  # how many records they have given stands in the offsets
 
 
 class Progress:
@@ -90,7 +89,7 @@ class Progress:
             self._waiting.append((run.fragment, run.name, report))
 
     def _follow(self) -> None:
-        of_files = {one.name for one in self.meter.deployment.sources if one.format not in TIMED}
+        of_files = {one.name for one in self.meter.deployment.sources if not one.facts.timed}
         fragments = list(self.engine.fragments.values())
         self.meter.counts.follow({one.id: of_files.intersection(one.sources) for one in fragments})
 

@@ -25,8 +25,6 @@ from weft.spark.sinks.ownership import Claim, Owner, Standing
 from weft.spark.sources import streams as sources
 from weft.spark.storage.disk import Damaged
 
-SEEN_BY_NAME = ("csv", "json", "parquet")
-
 
 @dataclass(frozen=True, slots=True)
 class Removal:
@@ -144,7 +142,7 @@ class Resuming:
         return {
             source.name: sources.path_of(self.deployment, source.path)
             for source in self.deployment.sources
-            if source.path is not None and source.format in SEEN_BY_NAME
+            if source.path is not None and source.facts.seen_by_name
         }
 
     def _compare(self, record: Record) -> None:
@@ -204,7 +202,7 @@ class Resuming:
                 if state.read(name) is None:
                     raise Damaged(state.path / name, f"is gone, though {begun[0]} was begun with it")
         fragments = held.fragments
-        replayed = [source.name for source in self.deployment.sources if source.format == "replay"]
+        replayed = [source.name for source in self.deployment.sources if source.facts.recorded]
         inspection.inspect_recordings(folders, replayed)
         generations, gates = held.generations, held.gates
         moved = Path(record.state) != state.path
@@ -268,14 +266,14 @@ def _fresh_standing(claim: Claim, state: Path, run: str | None) -> Standing:
 def _all_gone(claim: Claim) -> bool:
     """True if a sink was given files, and none of a run's is left in its folder."""
     last = claim.log.last() if claim.log.is_there() else None
-    if claim.format == "console" or last is None or not last.rows_total:
+    if not claim.has_path or last is None or not last.rows_total:
         return False
     return not claim.path.is_dir() or not any(entry.name.startswith("part-") for entry in claim.path.iterdir())
 
 
 def _others(claim: Claim) -> list[str]:
     """A word about files in a sink's folder that look like results and are not."""
-    if claim.format == "console" or not claim.path.is_dir():
+    if not claim.has_path or not claim.path.is_dir():
         return []
     names = sorted(entry.name for entry in claim.path.iterdir() if entry.suffix == f".{claim.format}")
     if not names:

@@ -131,7 +131,7 @@ class Run:
     def _refuse_early(self) -> None:
         """All that can be refused without Spark is refused before it starts."""
         if self.options.until_done:
-            endless = [source.name for source in self.deployment.sources if source.format == "rate"]
+            endless = [source.name for source in self.deployment.sources if source.facts.endless]
             if endless:
                 raise CannotRun(f"--until-done never ends with the endless source {', '.join(endless)}: use --seconds")
         if self.deployment.control.place.policy not in PLANNERS:

@@ -23,7 +23,7 @@ from weft.protocol.hosting import (
     Remember,
 )
 from weft.protocol.machine import Effect, Input
-from weft.spark.channels.log import Fenced
+from weft.spark.channels.channel import Fenced
 from weft.spark.failures.causes import cause_of
 from weft.spark.failures.tracebacks import whole
 

@@ -20,7 +20,8 @@ from typing import IO, Any
 
 import msgspec
 
-from weft.spark.channels.folders import ROOMS, Folders
+from weft.spark.channels.folders import Folders
+from weft.spark.channels.rooms import ROOMS
 from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.model import Deployment, Operator, Trace, dataflow
-
-COST_MS_DEFAULT = 0.1
-SELECTIVITY_DEFAULT = 1.0
+from weft.model import Deployment, Operator, dataflow
+from weft.model.queries import COST_MS_DEFAULT, SELECTIVITY_DEFAULT
+from weft.plan.dataflow.arrivals import shape_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +27,8 @@ def ideal_rates(deployment: Deployment) -> Rates:
         if source.arrivals is None:
             per_s[source.name] = 0.0
             warnings.append(f"source {source.name}: no arrivals declared, its load is taken as 0")
-        elif isinstance(source.arrivals, Trace):
-            per_s[source.name] = sum(source.arrivals.rates_per_s) / len(source.arrivals.rates_per_s)
         else:
-            per_s[source.name] = source.arrivals.rate_per_s
+            per_s[source.name] = shape_of(source.arrivals).mean_per_s
     for node in dataflow(deployment).nodes:
         operator, inputs = node.operator, [per_s[stream] for stream in node.inputs]
         assumed = [

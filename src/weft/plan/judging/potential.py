@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from weft.model import Deployment, Placement, Trace, dataflow
+from weft.model import Deployment, Placement, dataflow
+from weft.plan.dataflow.arrivals import shape_of
 from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates, output_rate
 from weft.plan.network.paths import Paths
 
@@ -54,17 +55,18 @@ def potential(deployment: Deployment, placement: Placement) -> Potential:
 
 
 def load_series(deployment: Deployment) -> Series:
-    """Load over time (Potential §2.2.2): traces change it, every other kind of arrival stands for its mean."""
+    """Load over time (Potential §2.2.2): rates that are told ahead change it, all others stand for their mean."""
     rates = ideal_rates(deployment)
-    traces = {source.name: source.arrivals for source in deployment.sources if isinstance(source.arrivals, Trace)}
-    ends = {trace.period_s * at for trace in traces.values() for at in range(1, len(trace.rates_per_s) + 1)}
+    shapes = {source.name: shape_of(source.arrivals) for source in deployment.sources if source.arrivals is not None}
+    told = {name: shape.told for name, shape in shapes.items() if shape.told is not None}
+    ends = {end for rates_told in told.values() for end in rates_told.ends_s()}
     moments = [0.0, *sorted(ends)] if ends else [0.0, 1.0]
     spans = tuple(end - start for start, end in pairwise(moments))
     load: dict[str, list[float]] = {stream: [] for stream in rates.load_ms}
     for start, span in zip(moments, spans, strict=False):
         middle_s = start + span / 2
         per_s = {
-            source.name: _rate_at(traces[source.name], middle_s) if source.name in traces else rates.per_s[source.name]
+            source.name: told[source.name].at(middle_s) if source.name in told else rates.per_s[source.name]
             for source in deployment.sources
         }
         for node in dataflow(deployment).nodes:
@@ -72,10 +74,6 @@ def load_series(deployment: Deployment) -> Series:
             load[node.stream].append(cost_ms(node.operator) * sum(inputs))
             per_s[node.stream] = output_rate(node.operator, inputs)
     return Series(spans, {stream: tuple(values) for stream, values in load.items()})
-
-
-def _rate_at(trace: Trace, moment_s: float) -> float:
-    return trace.rates_per_s[min(int(moment_s / trace.period_s), len(trace.rates_per_s) - 1)]
 
 
 def _load(deployment: Deployment, placement: Placement, series: Series, penalty: float) -> float:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.model import Arrivals, OnOff, Poisson, Sine, Trace, dataflow
+from weft.model import Arrivals, dataflow
 from weft.plan.compiled import compiled
+from weft.plan.dataflow.arrivals import VARIES_LITTLE, shape_of
 from weft.plan.dataflow.rates import cost_ms, ideal_rates, output_rate
 from weft.plan.network.path_tables import Bools, Floats, Ints
 from weft.plan.search import packed as c
@@ -32,7 +33,6 @@ LOST_MS = 10_000.0
 # Within a step queues that come and go by chance are those of the formula, up to this utilisation.
 STEADY = 0.99
 UNBOUNDED = 1e12
-EVEN = 0.3
 HALVINGS = 10
 
 
@@ -89,7 +89,8 @@ def flow(given: Problem) -> Flow:
     """The arrays of a problem; nodes that stand still come in the order that `flat` gives them."""
     deployment, m = given.deployment, len(given.operators)
     graph, rates = dataflow(deployment), ideal_rates(deployment)
-    step_s = FINE_STEP_S if any(isinstance(one.arrivals, Trace) for one in deployment.sources) else STEP_S
+    told = [shape_of(one.arrivals).told for one in deployment.sources if one.arrivals is not None]
+    step_s = FINE_STEP_S if any(told) else STEP_S
     steps = round(SECONDS / step_s)
     rate = np.zeros((steps, len(given.flat.home)))
     ends: list[tuple[int, int]] = []
@@ -133,11 +134,9 @@ def flow(given: Problem) -> Flow:
 
 
 def _roughness(given: Problem) -> float:
-    """Kingman's (ca² + cs²) / 2, how much chance makes wait: exponential gaps or costs count 1, even ones little.
-
-    A trace tells rates, not gaps: they count as exponential.
-    """
-    sources = [1.0 if isinstance(one.arrivals, Poisson | OnOff | Trace) else EVEN for one in given.deployment.sources]
+    """Kingman's (ca² + cs²) / 2, how much chance makes wait: exponential costs count 1, even ones nothing."""
+    arrivals = [one.arrivals for one in given.deployment.sources]
+    sources = [VARIES_LITTLE if one is None else shape_of(one).varies for one in arrivals]
     costs = [
         1.0 if op.cost_ms is not None and op.cost_ms.kind == "exponential" else 0.0
         for query in given.deployment.queries
@@ -147,12 +146,11 @@ def _roughness(given: Problem) -> float:
 
 
 def _rates(arrivals: Arrivals | None, steps: int, step_s: float) -> Floats:
-    """Records per second in every step: a trace as it is, the mean of everything else."""
-    if isinstance(arrivals, Trace):
-        times = (np.arange(steps) + 0.5) * step_s
-        last = len(arrivals.rates_per_s) - 1
-        return np.array([arrivals.rates_per_s[min(int(at / arrivals.period_s), last)] for at in times])
-    return np.full(steps, 0.0 if arrivals is None else arrivals.rate_per_s)
+    """Records per second in every step: as they are where they are told ahead, else their mean."""
+    shape = None if arrivals is None else shape_of(arrivals)
+    if shape is not None and shape.told is not None:
+        return np.array([shape.told.at(at) for at in (np.arange(steps) + 0.5) * step_s])
+    return np.full(steps, 0.0 if shape is None else shape.mean_per_s)
 
 
 def _swing(given: Problem) -> tuple[Floats, Floats]:
@@ -164,13 +162,12 @@ def _swing(given: Problem) -> tuple[Floats, Floats]:
     number = {stream: at for at, stream in enumerate(given.operators)}
     rank = {node.stream: at for at, node in enumerate(graph.nodes)}
     for column, source in enumerate(moving):
-        match source.arrivals:
-            case OnOff(ratio=ratio, period_s=period_s):
-                share, last_ms[column] = (ratio - 1.0) / (ratio + 1.0), 500.0 * period_s
-            case Sine(amplitude=amplitude, period_s=period_s):
-                share, last_ms[column] = amplitude / math.sqrt(2.0), 125.0 * period_s
+        assert source.arrivals is not None
+        swing = shape_of(source.arrivals).swing
+        assert swing is not None
+        last_ms[column] = swing.lasts_ms
         busy = dict(mean)
-        busy[source.name] *= 1.0 + share
+        busy[source.name] *= 1.0 + swing.share
         for node in sorted(graph.downstream(source.name), key=lambda node: rank[node.stream]):
             more = sum(busy[one] - mean[one] for one in node.inputs)
             found[number[node.stream], column] = cost_ms(node.operator) * more

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.model import Arrivals, OnOff, Sine
+from weft.model import Arrivals
+from weft.plan.dataflow.arrivals import shape_of
 from weft.plan.network.path_tables import Ints
 from weft.plan.search.problem import Problem
 
@@ -14,7 +15,7 @@ STRAINED_MAX = 2_000
 
 def swings(arrivals: Arrivals | None) -> bool:
     """Whether a rate changes in ways that its mean does not tell; a trace is told by its series."""
-    return isinstance(arrivals, OnOff | Sine)
+    return arrivals is not None and shape_of(arrivals).swing is not None
 
 
 def strained(given: Problem, homes: Ints) -> bool:

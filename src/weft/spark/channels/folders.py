@@ -7,31 +7,33 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from weft.spark.channels.channel import Channel
+from weft.spark.channels.kinds import CHANNELS, FOLDER, KIND
 from weft.spark.channels.log import Log
+from weft.spark.channels.rooms import CONSOLE, FRAGMENTS, HEADS, LATE, LOGS, RECORDINGS
 from weft.spark.storage.disk import Disk
-
-STREAMS, RECORDINGS, FRAGMENTS, HEADS, LATE, CONSOLE, LOGS = (
-    "streams", "recordings", "fragments", "heads", "late", "console", "logs",
-)  # fmt: skip
-ROOMS = (STREAMS, RECORDINGS, FRAGMENTS, HEADS, LATE, CONSOLE, LOGS)
 
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """The rooms of a state folder, the run that they belong to, and how things are written there."""
+    """The rooms of a state folder, the run that they belong to, how things are written there, and in which channels."""
 
     state: Path
     run: str = ""
     disk: Disk = field(default_factory=Disk, compare=False)
+    channels: str = FOLDER
 
-    def stream(self, name: str) -> Log:
-        """The log of a stream."""
-        return Log(self.state / STREAMS / name, self.run, self.disk, self.head(name))
+    def stream(self, name: str) -> Channel:
+        """The channel of a stream."""
+        return CHANNELS[self.channels].of_stream(self.state, name, self.run, self.disk)
 
-    def streams(self) -> list[Log]:
-        """The logs of all streams that were ever written."""
-        folder = self.state / STREAMS
-        return [self.stream(path.name) for path in sorted(folder.iterdir())] if folder.is_dir() else []
+    def streams(self) -> list[Channel]:
+        """The channels of all streams that were ever written."""
+        return [self.stream(name) for name in CHANNELS[self.channels].names(self.state)]
+
+    def reader_options(self, channel: Channel) -> dict[str, str]:
+        """What a reader in another process must be told to open a channel of this run."""
+        return {KIND: self.channels, **channel.options()}
 
     def recording(self, source: str) -> Log:
         """The recorded log that a replay source takes its records from."""

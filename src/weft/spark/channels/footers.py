@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,54 +11,52 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Files of one batch: how many records and bytes, and the greatest value of the time columns asked for."""
-
-    rows: int = 0
-    bytes: int = 0
-    files: tuple[str, ...] = ()
-    times_us: dict[str, int] = field(default_factory=dict)
-    folder: Path | None = None
+from weft.spark.channels.manifest import Written
+from weft.spark.channels.partitions import COLUMN, WHOLE, Partitioning, with_partition
 
 
-def look_at(records: DataFrame, folder: Path, format_: str, options: dict[str, str], measured: list[str]) -> Written:
-    """Write records to a new folder and report what lies there."""
-    if format_ == "console":
-        return _show(records, options)
-    # For each folder that Spark has to make it starts a process, chmod: those whose names are known are made here.
-    (folder / "_temporary" / "0" / "_temporary").mkdir(parents=True)
-    if format_ == "parquet":
+def write_parquet(
+    records: DataFrame,
+    folder: Path,
+    options: dict[str, str],
+    measured: list[str],
+    partitioning: Partitioning = WHOLE,
+) -> Written:
+    """Write records to a new folder, each partition in a folder of its own, and report what lies there."""
+    _make(folder)
+    if partitioning.count == 1:
         records.write.mode("append").options(**options).parquet(str(folder))
         return _from_footers(folder, measured)
+    split = with_partition(records, partitioning)
+    split.write.mode("append").options(**options).partitionBy(COLUMN).parquet(str(folder))
+    return _from_footers(folder, measured, partitioning.count)
+
+
+def write_text(records: DataFrame, folder: Path, format_: str, options: dict[str, str]) -> Written:
+    """Write records to a new folder as files that tell nothing of themselves, and report what lies there."""
+    _make(folder)
     seen = Observation()
     counted = records.observe(seen, F.count(F.lit(1)).alias("rows"))
     counted.write.mode("append").format(format_).options(**options).save(str(folder))
     rows = int(seen.get["rows"])
-    files = tuple(sorted(name for name in os.listdir(folder) if not name.startswith((".", "_")))) if rows else ()
+    files = tuple(_visible(folder)) if rows else ()
     return Written(rows, sum((folder / name).stat().st_size for name in files), files, {}, folder)
 
 
-def _show(records: DataFrame, options: dict[str, str]) -> Written:
-    rows = records.limit(int(options.get("numRows", "20"))).collect()
-    count = records.count() if rows else 0
-    for row in rows:
-        print(" | ".join(str(value) for value in row), flush=True)
-    if count > len(rows):
-        print(f"... and {count - len(rows)} more", flush=True)
-    return Written(count)
+def _make(folder: Path) -> None:
+    # For each folder that Spark has to make it starts a process, chmod: those whose names are known are made here.
+    (folder / "_temporary" / "0" / "_temporary").mkdir(parents=True)
 
 
-def _from_footers(folder: Path, measured: list[str]) -> Written:
+def _from_footers(folder: Path, measured: list[str], partitions: int = 1) -> Written:
     import pyarrow.parquet as pq
 
     rows = size = 0
     files: list[str] = []
+    parts: list[int] = []
+    part_rows: list[int] = []
     times: dict[str, int] = {}
-    for name in sorted(os.listdir(folder)) if folder.exists() else []:
-        if name.startswith((".", "_")):
-            continue
+    for name, part in _names(folder, partitions):
         path = folder / name
         footer = pq.read_metadata(path)
         if footer.num_rows == 0:
@@ -66,11 +64,27 @@ def _from_footers(folder: Path, measured: list[str]) -> Written:
         rows += footer.num_rows
         size += path.stat().st_size
         files.append(name)
+        if partitions > 1:
+            parts.append(part)
+            part_rows.append(footer.num_rows)
         for column in measured:
             greatest = _greatest(footer, column)
             if greatest is not None:
                 times[column] = max(greatest, times.get(column, greatest))
-    return Written(rows, size, tuple(files), times, folder)
+    return Written(rows, size, tuple(files), times, folder, tuple(parts), tuple(part_rows))
+
+
+def _names(folder: Path, partitions: int) -> Iterator[tuple[str, int]]:
+    """The files of records below a folder, as paths within it, each with its partition."""
+    if partitions == 1:
+        yield from ((name, 0) for name in _visible(folder))
+    for part in range(partitions) if partitions > 1 else ():
+        within = f"{COLUMN}={part}"
+        yield from ((f"{within}/{name}", part) for name in _visible(folder / within))
+
+
+def _visible(folder: Path) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if not name.startswith((".", "_"))) if folder.exists() else []
 
 
 def _greatest(footer: Any, column: str) -> int | None:

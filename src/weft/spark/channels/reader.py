@@ -1,4 +1,4 @@
-"""Reads a channel into Spark: a streaming source whose offset is a segment number and a tick.
+"""Reads a channel of any kind into Spark: a streaming source whose offset is a position and a tick.
 
 A reader that a watermark depends on gets two more columns: how far the stream's event time has come with the
 segment, and whether the row is a ghost, which carries that time where a segment holds no records. A new tick, one
@@ -18,71 +18,72 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 
 from weft.spark.channels.gate import Gatekeeper
-from weft.spark.channels.log import SEGMENT, TICK, Log, Manifest
-from weft.spark.storage.disk import Disk, checked
+from weft.spark.channels.kinds import open_channel
+from weft.spark.channels.manifest import Manifest
+from weft.spark.channels.position import BEGINNING, POSITION, TICK, Position, as_position, later
 
 TIME = "_weft_time"
 GHOST = "_weft_ghost"
 FORMAT = "weft_log"
 END = "end"
 NUDGE = "nudge"
-SEGMENTS_MAX = 512  # a batch's limit, so that a long backlog is worked off in pieces
+COMMITS_MAX = 512  # a batch's limit, so that a long backlog is worked off in pieces
 
 
-class Files(InputPartition):
-    """Segment files that one task reads, with sizes and checksums, and the event time that they bring."""
+class Pieces(InputPartition):
+    """Pieces of a channel that one task reads, and the event time that they bring."""
 
-    def __init__(self, files: list[tuple[str, int, int]], time_us: int | None, ghost: bool) -> None:
+    def __init__(self, pieces: list[Any], time_us: int | None, ghost: bool) -> None:
         super().__init__(None)
-        self.files = files
+        self.pieces = pieces
         self.time_us = time_us
         self.ghost = ghost
 
 
-class LogSource(DataSource):
-    """Spark's way in: `format("weft_log")` with the options path, run, reader, tick, time, delay_ms, kbps and tasks."""
+class ChannelSource(DataSource):
+    """Spark's way in: `format("weft_log")` with the channel's own options and those that `ChannelReader` takes."""
 
     @classmethod
     def name(cls) -> str:
         return FORMAT
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return LogReader(schema, dict(self.options))
+        return ChannelReader(schema, dict(self.options))
 
 
-class LogReader(DataSourceStreamReader):
-    """Plans batches by segment numbers and reads their files as Arrow."""
+class ChannelReader(DataSourceStreamReader):
+    """Plans batches by positions and reads them as Arrow; `partitions` names some by number, as "0,2"."""
 
     def __init__(self, schema: StructType, options: dict[str, str]) -> None:
         self.columns = schema
-        # Who is told of a place that was lost only keeps more than it needs to.
-        self.log = Log(options["path"], options.get("run", ""), Disk(fsync=False))
+        self.channel = open_channel(options)
         self.reader = options["reader"]
         self.tick = int(options.get(TICK, "0"))
         self.time = options.get("time")
-        self.first = int(options.get("first", "0"))
+        taken = options.get("partitions")
+        self.taken = None if taken is None else frozenset(int(one) for one in taken.split(","))
         self.tasks = int(options.get("tasks", "2"))
         self.delay_ms = float(options.get("delay_ms", "0"))
         self.kbps = float(options.get("kbps", "0"))
         self.gate = Gatekeeper(options)
         self.nudges = options.get(NUDGE)
-        self._last: Manifest | None = None
-        self._committed: int | None = None
+        self._last: tuple[Position, Manifest | None] = (BEGINNING, None)
+        self._committed: Position | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        return {SEGMENT: self.first, TICK: 0}
+        return {POSITION: BEGINNING, TICK: 0}
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
         if self.gate.closed():
             return self.gate.rehearsal(start)
-        reach = min(self.log.next_segment(), start[SEGMENT] + SEGMENTS_MAX)
-        reach = max(reach, start[SEGMENT])
+        begin = as_position(start[POSITION])
+        reach = self.channel.reach(begin, COMMITS_MAX)
         if self.delay_ms or self.kbps:
-            reach = self._arrived(start[SEGMENT], reach)
+            reach = self.channel.arrived(begin, reach, time.time() * 1000, self.delay_ms, self.kbps)
         if self.gate.nothing_beyond(reach) and not self._ended(reach):
             return start
-        latest = {SEGMENT: reach, TICK: max(self.tick, start[TICK])}
-        if END in start or (self.time is not None and reach == start[SEGMENT] and self._ended(reach)):
+        latest: dict[str, Any] = {POSITION: reach, TICK: max(self.tick, start[TICK])}
+        if END in start or (self.time is not None and reach == begin and self._ended(reach)):
             latest[END] = 1
         nudge = self._nudge(start.get(NUDGE, 0))
         if nudge:
@@ -99,60 +100,45 @@ class LogReader(DataSourceStreamReader):
         except (FileNotFoundError, ValueError):  # none yet, or garbled: the next one will do
             return before
 
-    def _ended(self, reach: int) -> bool:
-        """Whether the stream's end lies just before a segment number."""
-        if reach and (self._last is None or self._last.segment != reach - 1):
-            self._last = self.log.needed_manifest(reach - 1)
-        return self._last is not None and self._last.end
-
-    def _arrived(self, start: int, reach: int) -> int:
-        """Emulated links: a segment is there when its delay is over and its bytes have passed, one after another."""
-        now_ms = time.time() * 1000
-        free_ms = 0.0
-        for segment in range(start, reach):
-            manifest = self.log.needed_manifest(segment)
-            passing_ms = 8 * manifest.bytes / self.kbps if self.kbps else 0.0
-            free_ms = max(free_ms, manifest.committed_ms) + passing_ms
-            if free_ms + self.delay_ms > now_ms:
-                return segment
-        return reach
+    def _ended(self, reach: Position) -> bool:
+        """Whether the stream's end lies just before a position."""
+        if self._last[0] != reach:
+            self._last = (reach, self.channel.upto(reach))
+        return self._last[1] is not None and self._last[1].end
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if self.gate.closed():
-            return [Files([], None, False)]
-        begin = max(start[SEGMENT], self.gate.first())
-        manifests = [self.log.needed_manifest(segment) for segment in range(begin, end[SEGMENT])]
+            return [Pieces([], None, False)]
+        begin, finish = later(as_position(start[POSITION]), self.gate.first()), as_position(end[POSITION])
+        manifests = [manifest for _, manifest in self.channel.commits(begin, finish)]
         ticked = end[TICK] > start[TICK] or (END in end and END not in start) or end.get(NUDGE) != start.get(NUDGE)
         if not manifests and not ticked:
             return []
-        files = [path for manifest in manifests for path in self.log.files(manifest)]
-        time_us = self._time_us(end[SEGMENT])
-        share = max(1, -(-len(files) // self.tasks))
-        parts = [Files(files[i : i + share], time_us, False) for i in range(0, len(files), share)]
+        pieces = self.channel.pieces(manifests, self.taken)
+        time_us = self._time_us(finish)
+        share = max(1, -(-len(pieces) // self.tasks))
+        parts = [Pieces(pieces[i : i + share], time_us, False) for i in range(0, len(pieces), share)]
         if self.time is not None and time_us is not None:
             # One ghost a batch is enough: the time of the last segment is the greatest.
             if parts:
                 parts[0].ghost = True
             else:
-                parts.append(Files([], time_us, True))
+                parts.append(Pieces([], time_us, True))
         return parts
 
-    def _time_us(self, end: int) -> int | None:
-        if self.time is None or end == 0:
-            return None
-        return self.log.needed_manifest(end - 1).times_us.get(self.time)
+    def _time_us(self, end: Position) -> int | None:
+        last = None if self.time is None else self.channel.upto(end)
+        return None if last is None or self.time is None else last.times_us.get(self.time)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        assert isinstance(partition, Files)
+        assert isinstance(partition, Pieces)
         import pyarrow as pa
-        import pyarrow.parquet as pq
         from pyspark.sql.pandas.types import to_arrow_schema
 
         schema = to_arrow_schema(self.columns, timezone="UTC")
         names = [name for name in schema.names if name not in (TIME, GHOST)]
-        for path, size, crc in partition.files:
-            content = pa.BufferReader(checked(path, size, crc))
-            table = pq.ParquetFile(content).read(columns=names)
+        for piece in partition.pieces:
+            table = self.channel.read(piece, names)
             arrays = [table.column(name).cast(schema.field(name).type) for name in names]
             if self.time is not None:
                 count = table.num_rows
@@ -168,5 +154,5 @@ class LogReader(DataSourceStreamReader):
     def commit(self, end: dict[str, Any]) -> None:
         # One batch behind: the last one may have to be done again, after a power cut, say.
         if self._committed is not None:
-            self.log.passed(self.reader, self._committed)
-        self._committed = end[SEGMENT]
+            self.channel.passed(self.reader, self._committed)
+        self._committed = as_position(end[POSITION])

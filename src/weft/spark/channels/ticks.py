@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from weft.spark.channels.log import END_TIME_US
+from weft.spark.channels.manifest import END_TIME_US
 from weft.spark.channels.reader import TIME
 from weft.spark.storage.disk import Disk
 

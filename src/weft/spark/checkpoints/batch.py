@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft.spark.channels.log import SEGMENT, Log, Manifest
+from weft.spark.channels.channel import Channel
+from weft.spark.channels.position import BEGINNING, POSITION, Position, as_position
 from weft.spark.sources.rate import COUNT
 
 
@@ -27,7 +28,7 @@ class Arrival:
     birth_ms: tuple[float, float] | None
     times_us: dict[str, int]
     end: bool
-    segment: int = 0
+    position: Position = BEGINNING
     rows: int | None = None  # None: users' files, which only Spark counts
 
 
@@ -50,21 +51,21 @@ def read_offsets(checkpoint: Path, batch: int) -> Offsets | None:
     return Offsets(ends, clocks["batchWatermarkMs"], clocks["batchTimestampMs"])
 
 
-def from_channel(log: Log, start: int, end: int) -> Arrival:
-    """What the segments from `start` to `end` (exclusive) bring."""
-    manifests = [log.needed_manifest(segment) for segment in range(start, end)]
+def from_channel(channel: Channel, start: Position, end: Position) -> Arrival:
+    """What was committed between two positions brings."""
+    manifests = [manifest for _, manifest in channel.commits(start, end)]
     births = [manifest.birth_ms for manifest in manifests if manifest.birth_ms is not None and manifest.rows]
     birth_ms = (min(low for low, _ in births), max(high for _, high in births)) if births else None
-    last: Manifest | None = manifests[-1] if manifests else (log.needed_manifest(end - 1) if end else None)
+    last = manifests[-1] if manifests else channel.upto(end)
     rows = sum(manifest.rows for manifest in manifests)
     if last is None:
         return Arrival(birth_ms, {}, False, end, rows)
     return Arrival(birth_ms, last.times_us, last.end, end, rows)
 
 
-def segment_of(offsets: Offsets | None, name: str) -> int:
-    """The segment an input had come to; 0 before its first batch."""
-    return int(offsets.ends[name][SEGMENT]) if offsets and name in offsets.ends else 0
+def position_of(offsets: Offsets | None, name: str) -> Position:
+    """The position in its channel that an input had come to; the beginning before its first batch."""
+    return as_position(offsets.ends[name][POSITION]) if offsets and name in offsets.ends else BEGINNING
 
 
 def count_of(offsets: Offsets | None, name: str) -> int:

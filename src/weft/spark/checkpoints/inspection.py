@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.plan.changing.fragments import Fragment
+from weft.spark.channels.channel import Outlet, fragment_of
 from weft.spark.channels.folders import Folders
-from weft.spark.channels.log import Log, Manifest, number_of
+from weft.spark.channels.manifest import Manifest
+from weft.spark.channels.position import BEGINNING, Position, earlier, later
 from weft.spark.channels.ticks import TICKS_SUFFIX, content_of
 from weft.spark.checkpoints import batch as batches
 from weft.spark.checkpoints.batch import Offsets
 from weft.spark.checkpoints.checkpoint import last_committed, last_planned
 from weft.spark.checkpoints.ledger import Entries, files_of, ledger_of, read_ledger, version_of
 from weft.spark.sinks.ownership import Claim
-from weft.spark.storage.disk import FRESH, Damaged, Disk, size_and_sum
+from weft.spark.storage.disk import Damaged, Disk, size_and_sum
 
 LOOSE = ("sources/", "commits/")  # nothing rests on these where they are not listed; cut off, they stop Spark
 
@@ -33,7 +35,7 @@ class Checkpoint:
     fragment: Fragment
     generation: int
     path: Path
-    first: Mapping[str, int]  # where inputs went on that another had read before
+    first: Mapping[str, Position]  # where inputs went on that another had read before
 
     @property
     def writer(self) -> str:
@@ -45,7 +47,7 @@ def inspect(
     folders: Folders,
     fragments: Sequence[Fragment],
     generations: dict[str, int],
-    gates: Mapping[str, tuple[int, Mapping[str, int]]],
+    gates: Mapping[str, tuple[int, Mapping[str, Position]]],
     claims: Sequence[Claim],
     moved: bool = False,
 ) -> list[Path]:
@@ -59,18 +61,16 @@ def inspect(
         opened, first = gates.get(fragment.id, (generation, {}))
         path = folders.checkpoint(fragment.id, generation)
         checkpoints.append(Checkpoint(fragment, generation, path, first if opened == generation else {}))
-    sinks = {claim.sink: claim.log for claim in claims}
+    sinks: dict[str, Outlet] = {claim.sink: claim.log for claim in claims}
     left_over: list[Path] = []
-    needed: dict[str, int] = {}
+    needed: dict[str, Position] = {}
     for one in checkpoints:
         left_over += _checkpoint(one, folders, sinks, needed, moved)
         _outputs(one, folders, sinks)
     for stream in {stream for one in checkpoints for stream in (*one.fragment.outputs, *one.fragment.channels)}:
-        _segments(folders.stream(stream), needed.get(stream))
-    for log in sinks.values():
-        if log.is_there():
-            log.last()
-            _contiguous(log, 0)
+        folders.stream(stream).inspect(needed.get(stream))
+    for sink in sinks.values():
+        sink.inspect(None)
     return left_over
 
 
@@ -81,7 +81,7 @@ def inspect_recordings(folders: Folders, sources: Sequence[str]) -> None:
         last = log.last() if log.is_there() else None
         if last is None or not last.end:
             raise Damaged(log.manifests, "does not hold the end of the recording, though it was read")
-        _segments(log, 0)
+        log.inspect(BEGINNING)
 
 
 def mend(left_over: Sequence[Path], disk: Disk) -> None:
@@ -112,7 +112,7 @@ def not_older(claims: Sequence[Claim], epochs: Mapping[str, Mapping[str, int]], 
 
 
 def _checkpoint(
-    one: Checkpoint, folders: Folders, sinks: dict[str, Log], needed: dict[str, int], moved: bool
+    one: Checkpoint, folders: Folders, sinks: dict[str, Outlet], needed: dict[str, Position], moved: bool
 ) -> list[Path]:
     """What must go of a checkpoint that is whole; notes in `needed` from which segment its channels are needed."""
     told = read_ledger(one.path, folders.run)
@@ -152,9 +152,9 @@ def _checkpoint(
 def _never_read(one: Checkpoint, folders: Folders) -> None:
     """A fragment without a checkpoint has read nothing, or its checkpoint is gone."""
     for stream in one.fragment.channels:
-        log = folders.stream(stream)
-        for reader in log.known():
-            if reader.partition("~")[0] == one.fragment.id and log.has_read(reader):
+        channel = folders.stream(stream)
+        for reader in channel.known():
+            if fragment_of(reader) == one.fragment.id and channel.has_read(reader):
                 raise Damaged(one.path, f"is gone, though {one.fragment.id} has read {stream} with it")
 
 
@@ -210,20 +210,18 @@ def _state(checkpoint: Path, told: Entries, version: int) -> list[Path]:
     return left_over
 
 
-def _positions(one: Checkpoint, folders: Folders, told: Entries, is_done: bool, needed: dict[str, int]) -> None:
+def _positions(one: Checkpoint, folders: Folders, told: Entries, is_done: bool, needed: dict[str, Position]) -> None:
     """Refuse channels that end before the place at which a checkpoint reads on, or begin after it."""
     ends = _offsets(one.path, told.begun)
     before = _offsets(one.path, told.begun - 1) if told.begun else None
     for entry, stream in told.entries.items():
-        reads_on = batches.segment_of(ends, entry)
-        start = reads_on if is_done else batches.segment_of(before, entry)
-        start = max(start, one.first.get(entry, 0))
-        log = folders.stream(stream)
-        following = log.next_segment() if log.is_there() else 0
-        if following < reads_on:
-            what = f"is gone, though {one.fragment.id} has read up to segment {reads_on}"
-            raise Damaged(log.manifests / number_of(following), what)
-        needed[stream] = min(start, needed.get(stream, start))
+        reads_on = batches.position_of(ends, entry)
+        start = reads_on if is_done else batches.position_of(before, entry)
+        start = later(start, one.first.get(entry, BEGINNING))
+        gone = folders.stream(stream).lacks(reads_on)
+        if gone is not None:
+            raise Damaged(gone, f"is gone, though {one.fragment.id} has read up to segment {reads_on}")
+        needed[stream] = earlier(start, needed.get(stream, start))
 
 
 def _offsets(checkpoint: Path, batch: int) -> Offsets | None:
@@ -233,50 +231,25 @@ def _offsets(checkpoint: Path, batch: int) -> Offsets | None:
         raise Damaged(checkpoint / "offsets" / str(batch), f"cannot be read ({type(error).__name__})") from error
 
 
-def _outputs(one: Checkpoint, folders: Folders, sinks: dict[str, Log]) -> None:
+def _outputs(one: Checkpoint, folders: Folders, sinks: dict[str, Outlet]) -> None:
     """Refuse a checkpoint that is behind what was written with it."""
     planned = last_planned(one.path)
     reached = -1 if planned is None else planned
-    for log, last in _written(one, folders, sinks):
+    for outlet, last in _written(one, folders, sinks):
         if last.batch > reached:
-            what = f"is gone or of an earlier time: it has come to batch {reached}, but {log.folder} holds its batch"
-            raise Damaged(one.path, f"{what} {last.batch}")
+            what = f"is gone or of an earlier time: it has come to batch {reached}, but"
+            raise Damaged(one.path, f"{what} {outlet.place_of_records} holds its batch {last.batch}")
 
 
-def _has_written(one: Checkpoint, folders: Folders, sinks: dict[str, Log]) -> bool:
+def _has_written(one: Checkpoint, folders: Folders, sinks: dict[str, Outlet]) -> bool:
     """True if a batch of a checkpoint lies in a stream or sink."""
     return any(last.batch >= 0 for _, last in _written(one, folders, sinks))
 
 
-def _written(one: Checkpoint, folders: Folders, sinks: dict[str, Log]) -> Iterator[tuple[Log, Manifest]]:
+def _written(one: Checkpoint, folders: Folders, sinks: dict[str, Outlet]) -> Iterator[tuple[Outlet, Manifest]]:
     """The streams and sinks that a checkpoint was the last to write to, with what it wrote last."""
-    logs = [folders.stream(stream) for stream in one.fragment.outputs]
-    for log in (*logs, *(sinks[name] for name in one.fragment.sinks if name in sinks)):
-        last = log.last() if log.is_there() else None
+    outlets: list[Outlet] = [folders.stream(stream) for stream in one.fragment.outputs]
+    for outlet in (*outlets, *(sinks[name] for name in one.fragment.sinks if name in sinks)):
+        last = outlet.last() if outlet.is_there() else None
         if last is not None and last.writer == one.writer:
-            yield log, last
-
-
-def _segments(log: Log, needed: int | None) -> None:
-    """Refuse a stream of which a manifest or a file that somebody still needs is gone, or was cut."""
-    last = log.last() if log.is_there() else None
-    if last is None:
-        return
-    # The manifest before the first needed one carries the times.
-    first = log.first_segment() if needed is None else max(0, min(needed, last.segment) - 1)
-    _contiguous(log, first)
-    for segment in range(first, last.segment + 1):
-        manifest = log.needed_manifest(segment)
-        for file, size, _ in log.files(manifest) if needed is not None and segment >= needed else ():
-            path = Path(file)
-            if not path.is_file():
-                raise Damaged(path, f"is gone, though its records were not read yet; {FRESH}", "bring it back")
-            if path.stat().st_size != size:
-                raise Damaged(path, f"was cut off or changed: it has {path.stat().st_size} bytes, not {size}")
-
-
-def _contiguous(log: Log, first: int) -> None:
-    numbers = set(log.numbers())
-    for segment in range(first, max(numbers, default=-1) + 1):
-        if segment not in numbers:
-            raise Damaged(log.manifests / number_of(segment), "is gone")
+            yield outlet, last

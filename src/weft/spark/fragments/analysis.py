@@ -44,23 +44,24 @@ def analyse(session: SparkSession, deployment: Deployment) -> Analysis:
             inputs[upstream] = frame
         result = operators.apply(operator, inputs, deployment.folder, query=query.name)
         schemas[node.stream] = sources.nullable(result.schema)
-        if operator.stateful or (operator.stateful is None and operators.keeps_state(result)):
+        if operators.keeps_state(operator, result):
             stateful.add(node.stream)
-    refuse_what_csv_cannot_hold(deployment, schemas)
+    refuse_what_a_flat_sink_cannot_hold(deployment, schemas)
     return Analysis(schemas, frozenset(stateful))
 
 
-def refuse_what_csv_cannot_hold(deployment: Deployment, schemas: dict[str, StructType]) -> None:
-    """A csv sink takes no structs, arrays or maps; found before anything runs."""
+def refuse_what_a_flat_sink_cannot_hold(deployment: Deployment, schemas: dict[str, StructType]) -> None:
+    """A sink of flat files takes no structs, arrays or maps; found before anything runs."""
     for outlet in dataflow(deployment).outlets:
         nested = [
             field.name
             for field in schemas[outlet.stream]
             if isinstance(field.dataType, StructType | ArrayType | MapType)
         ]
-        if outlet.sink.format == "csv" and nested:
+        if outlet.sink.facts.flat and nested:
+            what = f"{outlet.sink.format} cannot hold column {nested[0]} of {outlet.sink.from_}"
             raise operators.BadOperator(
-                f"sink of {outlet.query}: csv cannot hold column {nested[0]} of {outlet.sink.from_}, which is nested; "
+                f"sink of {outlet.query}: {what}, which is nested; "
                 f"select its parts (as {nested[0]}.start for a window), or write parquet or json"
             )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.event_times import Times
-from weft.spark.channels.footers import Written
-from weft.spark.channels.log import END_TIME_US
+from weft.spark.channels.manifest import END_TIME_US, Written
+from weft.spark.channels.position import BEGINNING, Position, later
 from weft.spark.checkpoints import batch as batches
 from weft.spark.checkpoints.batch import Arrival, Offsets
 from weft.spark.fragments.outputs import Output
@@ -29,19 +29,21 @@ class BatchTimes:
         self.merged = merged_time(fragment, times)
         self._flows: dict[str, Flow] = {}
         self._was_born: Births = None
-        self.first: dict[str, int] = {}  # where inputs went on that somebody else had read before
+        self.first: dict[str, Position] = {}  # where inputs went on that somebody else had read before
 
     def arrival(self, entry: Entry, before: Offsets | None, offsets: Offsets) -> Arrival:
         """What one input brings; a rehearsal, planned before it was known where the input goes on, brings nothing."""
         if entry.is_channel:
-            start = max(batches.segment_of(before, entry.name), self.first.get(entry.name, 0))
-            end = max(start, batches.segment_of(offsets, entry.name))
+            start = later(batches.position_of(before, entry.name), self.first.get(entry.name, BEGINNING))
+            end = later(start, batches.position_of(offsets, entry.name))
             return batches.from_channel(self.context.folders.stream(entry.stream), start, end)
         source = self.context.deployment.source(entry.stream)
         now = (offsets.clock_ms, offsets.clock_ms)
-        if source.format not in ("rate", "replay"):
+        if not source.facts.timed:
             return Arrival(now, {}, False)
-        start = max(batches.count_of(before, entry.name), self.first.get(entry.name, 0))
+        first = self.first.get(entry.name, BEGINNING)
+        assert isinstance(first, int), "a timed source counts records"
+        start = max(batches.count_of(before, entry.name), first)
         end = max(start, batches.count_of(offsets, entry.name))
         born = now if source.arrivals is None else self._born(entry.stream, start, end)
         return Arrival(born if end > start else None, {}, False, end, end - start)

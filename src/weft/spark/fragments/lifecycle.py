@@ -151,25 +151,26 @@ class FragmentRun:
         for entry in self.entries:
             if not entry.is_channel:
                 source = self.context.deployment.source(entry.stream)
-                if source.path is not None and source.format != "replay":
+                if source.path is not None and source.facts.seen_by_name:
                     path = sources.path_of(self.context.deployment, source.path)
                     yield entry, os.path.dirname(path) if os.path.isfile(path) else path
 
     def taken_sources(self) -> dict[str, int]:
         """Records taken so far from sources that Weft itself times."""
-        timed = [entry for entry in self.entries if not entry.is_channel]
-        return {entry.stream: self.writer.reached(entry) for entry in timed if self.writer.reached(entry)}
+        counts = {entry.stream: self._count(entry) for entry in self.entries if not entry.is_channel}
+        return {stream: count for stream, count in counts.items() if count}
+
+    def _count(self, entry: Entry) -> int:
+        """Records taken from a source that counts them."""
+        reached = self.writer.reached(entry)
+        return reached if isinstance(reached, int) else 0
 
     def taken_total(self) -> int:
         """Records taken so far from channels and timed sources; those from users' files Spark reports."""
         total = sum(self.taken_sources().values())
         for entry in self.entries:
-            segment = self.writer.reached(entry)
-            if entry.is_channel and segment:
-                try:
-                    total += self.context.folders.stream(entry.stream).manifest(segment - 1).rows_total
-                except FileNotFoundError:  # retention was quicker; the next look will tell
-                    continue
+            if entry.is_channel:
+                total += self.context.folders.stream(entry.stream).rows_before(self.writer.reached(entry)) or 0
         return total
 
     def backlogs(self) -> Iterator[tuple[Entry, tuple[int, int]]]:
@@ -207,7 +208,7 @@ class FragmentRun:
         """Wait until sources hold nothing new (of a recording: until all of it was given), then finish them."""
         assert self.query is not None
         timed = [entry for entry in self.entries if not entry.is_channel and entry.stream in totals]
-        while self.query.isActive and any(self.writer.reached(e) < totals[e.stream] for e in timed):
+        while self.query.isActive and any(self._count(entry) < totals[entry.stream] for entry in timed):
             time.sleep(0.1)
         self.query.processAllAvailable()
         # The wait is also over when the query is: then nothing has ended but this epoch.

@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from weft.model import Operator
 from weft.spark.failures.causes import cause_of
 from weft.spark.ordering.dataframe import in_place
+from weft.spec import is_stateful
 from weft.spec.sql import without_distinct
 
 WATERMARK_KEY = "spark.watermarkDelayMs"
@@ -29,7 +30,6 @@ STATEFUL_NODES = (
     "TransformWithState",
     "TransformWithStateInPySpark",
     "TransformWithStateInPandas",
-    "Join",
 )
 
 # Views are per session, and SQL is resolved against them at once: one operator at a time.
@@ -125,14 +125,22 @@ def with_metadata(frame: DataFrame, schema: StructType) -> DataFrame:
     return frame
 
 
-def keeps_state(frame: DataFrame) -> bool:
-    """Whether the plan of an operator, applied to streams, holds anything that remembers."""
-    return any(name in STATEFUL_NODES for name in _nodes(frame._jdf.queryExecution().analyzed()))
+def keeps_state(operator: Operator, result: DataFrame) -> bool:
+    """True if an operator keeps state between records: a function as it declares, else as written or as Spark plans."""
+    if operator.call is not None and operator.stateful is not None:
+        return operator.stateful
+    # Some statements become stateful only where Spark optimises them (INTERSECT, say); of functions only Spark knows.
+    return is_stateful(operator) or has_state_in_plan(result)
 
 
-def _nodes(plan: Any) -> list[str]:
-    found = [str(plan.nodeName())]
-    children = plan.children()
-    for index in range(children.size()):
-        found.extend(_nodes(children.apply(index)))
-    return found
+def has_state_in_plan(frame: DataFrame) -> bool:
+    """True if the plan of an operator, applied to streams, holds a node that remembers."""
+    return _remembers(frame._jdf.queryExecution().analyzed())
+
+
+def _remembers(plan: Any) -> bool:
+    children = [plan.children().apply(index) for index in range(plan.children().size())]
+    name = str(plan.nodeName())
+    # A join with what is no stream looks each record up, and remembers none.
+    joins_streams = name == "Join" and all(child.isStreaming() for child in children)
+    return name in STATEFUL_NODES or joins_streams or any(_remembers(child) for child in children)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-
-from pyspark.sql import DataFrame
 
 from weft.model import Deployment, Sink, sink_name
 from weft.plan.changing.fragments import Fragment
+from weft.spark.channels.channel import Outlet, Writer
 from weft.spark.channels.folders import Folders
-from weft.spark.channels.footers import Written, look_at
-from weft.spark.channels.log import Log, LogWriter, Manifest
+from weft.spark.channels.manifest import Manifest, Written
+from weft.spark.channels.position import Position
 from weft.spark.fragments.wiring import RunContext
-from weft.spark.sinks.delivery import SinkWriter
+from weft.spark.sinks.delivery import SinkLog
 from weft.spark.sinks.ownership import Claim
-from weft.spark.sinks.updates import kept_aside, write_changes
 from weft.spark.sources import streams as sources
-
-AHEAD = "ahead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ class ManifestFacts:
     birth_ms: tuple[float, float] | None
     times_us: dict[str, int]
     end: bool
-    inputs: dict[str, int]
+    inputs: dict[str, Position]
     watermark_ms: int | None = None
 
 
@@ -50,25 +46,8 @@ class Place:
 
     operator: str | None
     stream: str
-    log: Log
+    outlet: Outlet
     sink: Sink | None = None
-    path: Path | None = None
-
-    @property
-    def folder(self) -> Path:
-        """The folder of its log."""
-        return self.log.folder
-
-    def ahead(self, run: int) -> Path:
-        """Where the first batch of a run lies until its turn comes, on the same disk."""
-        return self.folder / AHEAD / str(run)
-
-    def write(self, records: DataFrame, folder: Path, measured: list[str]) -> Written:
-        """Write a batch aside and see what is in it."""
-        self.log.disk.remove_tree(folder)
-        if self.sink is None:
-            return look_at(records, folder, "parquet", {}, measured)
-        return look_at(records, folder, self.sink.format, self.sink.options, measured)
 
 
 @dataclass(slots=True)
@@ -76,7 +55,7 @@ class Output:
     """A place that was claimed for an epoch, with its writer."""
 
     place: Place
-    writer: LogWriter
+    writer: Writer
 
     @property
     def operator(self) -> str | None:
@@ -93,26 +72,9 @@ class Output:
         """The sink that it is; None for a channel."""
         return self.place.sink
 
-    def write(self, records: DataFrame, measured: list[str]) -> Written:
-        """Write a batch to where the next segment lies."""
-        if self._keeps_changes():
-            records = write_changes(records, self.writer.log, self.writer.segment)
-        return self.place.write(records, self.writer.folder(), measured)
-
-    def take(self, written: Written) -> Written:
-        """Let a batch that was written ahead lie where the next segment lies."""
-        assert written.folder is not None
-        folder, disk = self.writer.folder(), self.writer.log.disk
-        disk.remove_tree(folder)
-        disk.rename(written.folder, folder)
-        return replace(written, folder=folder)
-
     def commit(self, batch: int, written: Written, told: ManifestFacts) -> Manifest:
         """Commit what was written as the next segment."""
         last = self.writer.last
-        changes = {}
-        if self._keeps_changes() and written.rows:
-            changes = kept_aside(self.writer.log, self.writer.segment)
         return self.writer.commit(
             Manifest(
                 segment=self.writer.segment,
@@ -128,14 +90,11 @@ class Output:
                 watermark_ms=told.watermark_ms,
                 inputs=told.inputs,
                 end=told.end,
-                aside=changes,
                 committed_ms=time.time() * 1000,
+                parts=written.parts,
+                part_rows=written.part_rows,
             )
         )
-
-    def _keeps_changes(self) -> bool:
-        """True if the end will want what changed in each batch."""
-        return self.sink is not None and self.sink.mode == "update" and self.sink.path is not None
 
 
 def places(context: RunContext, fragment: Fragment) -> list[Place]:
@@ -150,28 +109,21 @@ def places(context: RunContext, fragment: Fragment) -> list[Place]:
             name = sink_name(query, sink)
             if name in fragment.sinks:
                 operator = sink.from_ if fragment.trunk else None
-                path = sink_path(context.deployment, context.folders, sink, name)
-                found.append(Place(operator, name, context.folders.sink(name, path), sink, path))
+                found.append(Place(operator, name, sink_log(context.deployment, context.folders, sink, name), sink))
     return found
 
 
-def sweep_ahead(context: RunContext) -> None:
-    """What a process that is gone had written ahead is nobody's any more."""
-    logs = context.folders.streams()
-    logs += [claim.log for claim in claims_of(context.deployment, context.folders)]
-    for log in logs:
-        log.disk.remove_tree(log.folder / AHEAD)
+def sweep_aside(context: RunContext) -> None:
+    """What a process that is gone had written aside is nobody's any more."""
+    outlets: list[Outlet] = [*context.folders.streams()]
+    outlets += [claim.log for claim in claims_of(context.deployment, context.folders)]
+    for outlet in outlets:
+        outlet.forget_aside()
 
 
 def open_outputs(context: RunContext, fragment: Fragment, epoch: int, writer: str) -> list[Output]:
     """All places of a fragment, claimed for an epoch; Fenced where a later one has taken over."""
-    outputs = []
-    for place in places(context, fragment):
-        if place.sink is None or place.path is None:
-            outputs.append(Output(place, LogWriter(place.log, epoch, writer)))
-        else:
-            outputs.append(Output(place, SinkWriter(place.path, place.sink, place.log, epoch, writer)))
-    return outputs
+    return [Output(place, place.outlet.open_writer(epoch, writer)) for place in places(context, fragment)]
 
 
 def claims_of(deployment: Deployment, folders: Folders) -> list[Claim]:
@@ -180,9 +132,15 @@ def claims_of(deployment: Deployment, folders: Folders) -> list[Claim]:
     for query in deployment.queries:
         for sink in query.sinks:
             name = sink_name(query, sink)
-            path = sink_path(deployment, folders, sink, name)
-            found.append(Claim(name, sink.format, path, folders.sink(name, path)))
+            log = sink_log(deployment, folders, sink, name)
+            found.append(Claim(name, sink.format, log.path, log))
     return found
+
+
+def sink_log(deployment: Deployment, folders: Folders, sink: Sink, name: str) -> SinkLog:
+    """The log of what a sink was given."""
+    path = sink_path(deployment, folders, sink, name)
+    return SinkLog(folders.sink(name, path), sink, path)
 
 
 def sink_path(deployment: Deployment, folders: Folders, sink: Sink, name: str) -> Path:

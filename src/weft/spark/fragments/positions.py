@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weft.plan.changing.fragments import Fragment
 from weft.spark.channels.folders import Folders
-from weft.spark.channels.log import SEGMENT, TICK
+from weft.spark.channels.position import BEGINNING, POSITION, TICK, Position, as_position, later
 from weft.spark.channels.ticks import TICKS_SUFFIX
 from weft.spark.checkpoints.checkpoint import fork, last_committed, positions
 from weft.spark.fragments.wiring import Entry
@@ -26,7 +26,7 @@ class Ended:
     fragment: Fragment
     checkpoint: Path
     entries: tuple[Entry, ...]
-    first: Mapping[str, int] = field(default_factory=dict)
+    first: Mapping[str, Position] = field(default_factory=dict)
     last: int | None = None
 
 
@@ -37,8 +37,8 @@ def goes_on(old: Fragment | None, new: Fragment) -> bool:
 
 def carry_over(
     folders: Folders, new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...], target: Path
-) -> dict[str, int]:
-    """Write the checkpoint of a fragment of the new cut; the segment at which each channel entry goes on."""
+) -> dict[str, Position]:
+    """Write the checkpoint of a fragment of the new cut; the position at which each channel entry goes on."""
     lines, logs = _where(folders, new, entries, ended)
     base = _base(new, entries, ended)
     if base is not None:
@@ -46,16 +46,16 @@ def carry_over(
         keep_state = new.stateful is not None
         ticks = folders.ticks(new.id)
         fork(base.checkpoint, target, lines, logs, keep_state, channels, ticks, folders.run, folders.disk)
-    return {entry.name: int(json.loads(lines[entry.name])[SEGMENT]) for entry in entries if entry.is_channel}
+    return {entry.name: as_position(json.loads(lines[entry.name])[POSITION]) for entry in entries if entry.is_channel}
 
 
 def resume_positions(
     folders: Folders, new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]
-) -> dict[str, int]:
-    """The segment or record at which each entry of a fragment of the new cut goes on."""
+) -> dict[str, Position]:
+    """The position at which each entry of a fragment of the new cut goes on."""
     lines, _ = _where(folders, new, entries, ended)
     return {
-        entry.name: int(json.loads(lines[entry.name])[SEGMENT if entry.is_channel else COUNT])
+        entry.name: as_position(json.loads(lines[entry.name])[POSITION if entry.is_channel else COUNT])
         for entry in entries
         if entry.name in lines
     }
@@ -96,8 +96,8 @@ def _where(
             # One that was read before, but of which nothing was committed yet, is read from its beginning again. One
             # that did not leave its fragment until now is read from here on.
             was_read = found is not None and bool(_entries_of(entry, found))
-            following = 0 if was_read else folders.stream(entry.stream).create().next_segment()
-            lines[entry.name] = json.dumps({SEGMENT: following, TICK: 0})
+            following = BEGINNING if was_read else folders.stream(entry.stream).create().end()
+            lines[entry.name] = json.dumps({POSITION: following, TICK: 0})
     return lines, logs
 
 
@@ -120,7 +120,7 @@ def _take(entry: Entry, old: Ended, lines: dict[str, str], logs: dict[str, Path]
         line = held.get(f"{same.name}{suffix}")
         if line is None or (suffix and entry.column is None):
             continue
-        lines[f"{entry.name}{suffix}"] = _not_before(line, old.first.get(same.name, 0))
+        lines[f"{entry.name}{suffix}"] = _not_before(line, old.first.get(same.name, BEGINNING))
         seen = old.checkpoint / "sources" / f"{same.name}{suffix}"
         if seen.is_dir():
             logs[f"{entry.name}{suffix}"] = seen
@@ -139,14 +139,14 @@ def _entries_of(entry: Entry, old: Ended) -> list[Entry]:
     ]
 
 
-def _not_before(line: str, first: int) -> str:
+def _not_before(line: str, first: Position) -> str:
     """A position as Spark writes it, or the one before which everything had been read by somebody else."""
     if not first:
         return line
     held = json.loads(line)
-    for key in (SEGMENT, COUNT):
+    for key in (POSITION, COUNT):
         if key in held:
-            held[key] = max(held[key], first)
+            held[key] = later(as_position(held[key]), first)
     return json.dumps(held)
 
 

@@ -22,6 +22,7 @@ from weft.plan.dataflow.intervals import interval_ms
 from weft.plan.dataflow.ordering import is_ordering, orders_before
 from weft.plan.network.paths import Path as Way
 from weft.spark.channels import reader
+from weft.spark.channels.channel import reader_name
 from weft.spark.channels.folders import Folders, spark_name
 from weft.spark.channels.gate import Gate
 from weft.spark.channels.reader import GHOST, TIME
@@ -173,15 +174,14 @@ class Wiring:
         schema = self.context.schemas[source_of(stream)]
         wanted = sources.nullable(StructType([StructField(f.name, f.dataType) for f in schema]))
         way = self.context.ways(stream, self.fragment.site)
-        log = self.context.folders.stream(stream).create()
-        reader_name = f"{self.fragment.id}~{name}"
-        log.register(reader_name)
+        channel = self.context.folders.stream(stream).create()
+        own_name = reader_name(self.fragment.id, name)
+        channel.register(own_name)
         source = (
             self.session.readStream.format(reader.FORMAT)
             .name(name)
-            .option("path", str(log.folder))
-            .option("run", log.run)
-            .option("reader", reader_name)
+            .options(**self.context.folders.reader_options(channel))
+            .option("reader", own_name)
             .option("tick", str(self.tick))
             .option("tasks", str(self.session.sparkContext.defaultParallelism))
             .options(**self.gate.options(name))
@@ -197,8 +197,9 @@ class Wiring:
 
     def _source(self, stream: str, name: str, column: str | None) -> DataFrame:
         source = self.context.deployment.source(stream)
+        context = self.context
         frame = sources.read_source(
-            self.session, self.context.deployment, source, self.context.folders, name, self.gate
+            sources.Reading(self.session, context.deployment, source, context.folders, name, self.gate)
         )
         if column is None:
             return frame

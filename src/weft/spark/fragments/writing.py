@@ -17,8 +17,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from weft.plan.changing.fragments import Fragment, source_of
-from weft.spark.channels.footers import Written
 from weft.spark.channels.gate import Gate
+from weft.spark.channels.manifest import Written
+from weft.spark.channels.position import BEGINNING, Position, later
 from weft.spark.checkpoints import batch as batches
 from weft.spark.checkpoints.batch import Arrival, Offsets
 from weft.spark.checkpoints.checkpoint import last_committed, last_planned, wait_for_commit
@@ -82,7 +83,7 @@ class BatchWriter:
         self.ledger: Ledger | None = None
         self.waited_ms: dict[int, float] = {}  # by batch: how long one that was worked out ahead lay aside
         self.ended = threading.Event()
-        self._counts: dict[str, int] = {}
+        self._reached: dict[str, Position] = {}
         self._lock = threading.Lock()
         self._turn_came = threading.Event()
         self._closing = False
@@ -108,18 +109,18 @@ class BatchWriter:
         self.ledger = Ledger(self.checkpoint, self.context.folders.run, self.context.folders.disk)
         offsets = None if batch is None else batches.read_offsets(self.checkpoint, batch)
         for entry in self.entries:
-            come_to = batches.segment_of if entry.is_channel else batches.count_of
-            self._counts[entry.name] = come_to(offsets, entry.name)
+            come_to = batches.position_of if entry.is_channel else batches.count_of
+            self._reached[entry.name] = come_to(offsets, entry.name)
 
     def begin_turn(self) -> None:
         """The outputs are ours: from now on batches go there."""
         for name, first in self.batch_times.first.items():
-            self._counts[name] = max(first, self._counts.get(name, 0))
+            self._reached[name] = later(first, self._reached.get(name, BEGINNING))
         self._turn_came.set()
 
-    def reached(self, entry: Entry) -> int:
-        """The segment or record of an input up to which results are written."""
-        return self._counts.get(entry.name, 0)
+    def reached(self, entry: Entry) -> Position:
+        """The position of an input up to which results are written."""
+        return self._reached.get(entry.name, BEGINNING)
 
     def close(self) -> None:
         """Begin no further batch; the one under way may be broken off."""
@@ -139,7 +140,7 @@ class BatchWriter:
     def forget_ahead(self) -> None:
         """Throw away what lies aside."""
         for place in places(self.context, self.fragment):
-            place.log.disk.remove_tree(place.ahead(self.born))
+            place.outlet.forget_aside(self.born)
 
     def finish_sources(self) -> None:
         """No more comes from sources: end the streams as soon as no channel brings anything either."""
@@ -153,8 +154,8 @@ class BatchWriter:
                 self.ended.set()
 
     def _channel_ended(self, entry: Entry) -> bool:
-        segment = self.reached(entry)
-        return segment > 0 and self.context.folders.stream(entry.stream).manifest(segment - 1).end
+        last = self.context.folders.stream(entry.stream).upto(self.reached(entry))
+        return last is not None and last.end
 
     def _end(self, output: Output) -> None:
         last = output.writer.last
@@ -203,17 +204,17 @@ class BatchWriter:
             self._begun.result()
             self._waited_s += time.monotonic() - since_s
 
-    def _write_ahead(self, frame: DataFrame, batch: int) -> dict[Path, Written]:
+    def _write_ahead(self, frame: DataFrame, batch: int) -> dict[str, Written]:
         """The gate is open, the outputs are not ours yet: write aside, then wait for the turn."""
-        ahead: dict[Path, Written] = {}
+        ahead: dict[str, Written] = {}
         waiting = places(self.context, self.fragment)
-        if not any(place.sink is not None and place.sink.format == "console" for place in waiting):
+        if all(place.outlet.can_write_aside for place in waiting):
             with _shared(frame, len(waiting)):
                 for place in waiting:
                     records = self._branch(frame, place.operator)
-                    folder = place.ahead(self.born)
-                    ahead[place.folder] = place.write(records, folder, self.batch_times.measured(place.stream))
-        if not self.gate.path.exists():  # then nothing was read
+                    measured = self.batch_times.measured(place.stream)
+                    ahead[place.stream] = place.outlet.write_aside(records, self.born, measured)
+        if not self.gate.is_open():  # then nothing was read
             self.rehearsed = batch
             return {}
         since_s = time.monotonic()
@@ -222,18 +223,17 @@ class BatchWriter:
         self.waited_ms[batch] = (time.monotonic() - since_s) * 1000
         return ahead
 
-    def _write_batch(self, frame: DataFrame, batch: int, ahead: Mapping[Path, Written]) -> None:
+    def _write_batch(self, frame: DataFrame, batch: int, ahead: Mapping[str, Written]) -> None:
         brought = self._brought(batch)
         committed: dict[str, int] = {}
         waiting = [output for output in self.outputs if not output.writer.written(batch)]
         with _shared(frame, 0 if ahead else len(waiting)):
             for output in waiting:
-                if output.place.folder in ahead:
-                    written = output.take(ahead[output.place.folder])
+                if output.stream in ahead:
+                    written = output.writer.take(ahead[output.stream])
                 else:
-                    written = output.write(
-                        self._branch(frame, output.operator), self.batch_times.measured(output.stream)
-                    )
+                    records = self._branch(frame, output.operator)
+                    written = output.writer.write(records, self.batch_times.measured(output.stream))
                 self._finish(output, written, batch, brought)
                 if output.operator is not None:
                     committed[output.operator] = written.rows
@@ -244,7 +244,7 @@ class BatchWriter:
             self.explain()
         self._previous = (batch, brought.offsets)
         for entry in self.entries:
-            self._counts[entry.name] = brought.arrivals[entry.name].segment
+            self._reached[entry.name] = brought.arrivals[entry.name].position
         if len(waiting) == len(self.outputs):  # else part of it was done by an epoch before
             self.batches.append(BatchCounts(batch, self._entered(brought), committed))
         if brought.ended:
@@ -293,11 +293,11 @@ class BatchWriter:
         last = output.writer.last
         news = last is None or times != last.times_us or brought.ended != last.end
         if written.rows or (news and output.sink is None and (times or brought.ended)):
-            inputs = {entry.stream: brought.arrivals[entry.name].segment for entry in self.entries}
+            inputs = {entry.stream: brought.arrivals[entry.name].position for entry in self.entries}
             told = ManifestFacts(brought.births, times, brought.ended, inputs, brought.offsets.watermark_ms)
             self._commit(output, batch, written, told)
-        elif written.folder is not None:
-            output.writer.log.disk.remove_tree(written.folder)
+        else:
+            output.writer.discard(written)
 
     def _commit(self, output: Output, batch: int, written: Written, told: ManifestFacts) -> None:
         if self.ledger is not None and self._settled != batch:

@@ -44,11 +44,11 @@ def _frame(session: SparkSession, deployment: Deployment, name: str, frames: dic
 
 def sample(session: SparkSession, deployment: Deployment, source: Source) -> DataFrame:
     """The first records of a source."""
-    if source.format == "rate":
+    if source.facts.made_up:
         return _made_up(session, source)
     assert source.path is not None
     path = sources.path_of(deployment, source.path)
-    format_ = sources.ending_of(path) if source.format == "replay" else source.format
+    format_ = sources.ending_of(path) if source.facts.recorded else source.format
     as_file = Source(source.name, source.site, format_, source.schema, source.path, source.options, source.bad_records)
     frame = session.read.schema(sources.with_bad(source, format_)).format(format_)
     return sources.without_bad(frame.options(**sources.reader_options(as_file)).load(path), as_file).limit(SAMPLE)

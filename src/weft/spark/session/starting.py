@@ -46,10 +46,10 @@ def start_session(
     # What is on the path of a Java process that lives already stays as it was: functions bring theirs along.
     known = session.sparkContext.environment.get("PYTHONPATH", "")
     session.sparkContext.environment["PYTHONPATH"] = _joined([str(WORKERS), *paths], known)
-    from weft.spark.channels.reader import LogSource
+    from weft.spark.channels.reader import ChannelSource
     from weft.spark.sources.rate import RateSource
 
-    _register(session, LogSource, RateSource)
+    _register(session, ChannelSource, RateSource)
     return session
 
 

@@ -1,36 +1,74 @@
-"""Where do results end up? A folder that any reader of plain files finds whole, after any crash.
-
-    out/NAME/part-0000000012-0.csv      what readers see: every record once
-    out/.NAME.weft/owner.json           the run whose results these are
-    out/.NAME.weft/manifests/0000000012 what batch 12 holds; its appearance is the commit
-    out/.NAME.weft/data/0000000012-3/   its files, until they lie where readers look
-
-A sink is a log like any other: a batch is written aside and committed by its manifest. Only then each file gets its
-name where readers look, and loses the one it had. What a crash leaves on the way is delivered before anything else is
-written; what was not committed is written again. A name that is taken is never written over.
-"""
+"""How does a batch get to a sink? It is committed in a log like that of any stream, and only then delivered."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from weft.model import Sink
-from weft.spark.channels.log import Log, LogWriter, Manifest, number_of
-from weft.spark.storage.disk import Damaged, size_and_sum
+from weft.spark.channels.channel import Writer
+from weft.spark.channels.log import Log
+from weft.spark.channels.log_writer import LogWriter
+from weft.spark.channels.manifest import Manifest, Written
+from weft.spark.channels.position import Position
+from weft.spark.sinks.changes import kept_aside, write_changes
+from weft.spark.sinks.kind import Delivery, SinkKind
+from weft.spark.sinks.kinds import SINKS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 DONE = ".done-"
 
 
-class SinkWriter(LogWriter):
-    """Commits batches to a sink's log under an epoch, and delivers them to its folder."""
+class SinkLog(Log):
+    """The log of what a sink was given."""
 
-    def __init__(self, path: Path, sink: Sink, log: Log, epoch: int, writer: str) -> None:
-        self.path = path
+    def __init__(self, log: Log, sink: Sink, path: Path) -> None:
+        super().__init__(log.folder, log.run, log.disk, log.head)
         self.sink = sink
-        if sink.path is not None:
-            log.disk.make(path)
+        self.path = path
+
+    @property
+    def kind(self) -> SinkKind:
+        """What sinks of its format do."""
+        return SINKS[self.sink.format]
+
+    @property
+    def can_write_aside(self) -> bool:
+        """True if a batch can be written before it is known whether it will ever be committed."""
+        return self.kind.can_write_aside
+
+    @property
+    def keeps_changes(self) -> bool:
+        """True if the end will want what changed in each batch."""
+        return self.sink.mode == "update" and self.sink.path is not None
+
+    def open_writer(self, epoch: int, writer: str) -> Writer:
+        """Claim the sink for an epoch, and deliver what is still on its way; Fenced where a later one has it."""
+        return SinkWriter(self, epoch, writer)
+
+    def write_to(self, records: DataFrame, folder: Path, measured: list[str]) -> Written:
+        """Write a batch to a new folder, as the sink's format has it."""
+        self.disk.remove_tree(folder)
+        return self.kind.write(records, folder, self.sink.options, measured)
+
+    def inspect(self, needed: Position | None) -> None:
+        """Damaged where a manifest is gone: together they are the list of what was written."""
+        if self.is_there():
+            self.last()
+            self.contiguous(0)
+
+
+class SinkWriter(LogWriter):
+    """Commits batches to a sink's log under an epoch, and delivers them."""
+
+    def __init__(self, log: SinkLog, epoch: int, writer: str) -> None:
+        self.target = log
+        if log.sink.path is not None:
+            log.disk.make(log.path)
         for left in log.data.glob(f"{DONE}*"):
             log.disk.remove_tree(left)
         super().__init__(log, epoch, writer)
@@ -39,81 +77,29 @@ class SinkWriter(LogWriter):
         """A batch that was committed is still on its way."""
         self._deliver(self.log.manifest(segment), folder)
 
+    def write(self, records: DataFrame, measured: list[str]) -> Written:
+        """Write a batch to where the next segment lies; of a sink in update mode, what changed is kept, too."""
+        if self.target.keeps_changes:
+            records = write_changes(records, self.target, self.segment)
+        return super().write(records, measured)
+
     def commit(self, manifest: Manifest) -> Manifest:
-        """Commit the batch, then give its files their names where readers look."""
+        """Commit the batch, then deliver it."""
         folder = self.folder()
+        if self.target.keeps_changes and manifest.rows:
+            manifest = msgspec.structs.replace(manifest, aside=kept_aside(self.target, self.segment))
         manifest = super().commit(manifest)
         self._deliver(manifest, folder)
         return manifest
 
     def _deliver(self, manifest: Manifest, folder: Path) -> None:
-        disk = self.log.disk
-        for name, result, told in zip(
-            manifest.files, results_of(manifest, self.sink.format), zip(manifest.sizes, manifest.sums, strict=True),
-            strict=True,
-        ):  # fmt: skip
-            self._link(folder / name, self.path / result, told)
-        if manifest.files:
-            disk.sync((), [self.path])
-        if manifest.replaces:
-            for earlier in range(manifest.segment):
-                for result in results_of(self.log.manifest(earlier), self.sink.format):
-                    disk.remove(self.path / result)
-            disk.sync((), [self.path])
+        target, disk = self.target, self.log.disk
+        target.kind.deliver(Delivery(target.sink, manifest, folder, target, target.path))
         if folder.is_dir():
             # Under another name first: what lies under its own is still to be delivered, all of it.
             done = folder.with_name(f"{DONE}{folder.name}")
             disk.rename(folder, done)
             disk.remove_tree(done)
 
-    def _link(self, start: Path, result: Path, told: tuple[int, int]) -> None:
-        try:
-            self.log.disk.link(start, result)
-        except FileNotFoundError:
-            gone = start if self.path.is_dir() else self.path
-            raise Damaged(gone, "is gone, though it was not delivered yet") from None
-        except FileExistsError:
-            # The same file under two names, or a copy of it where the folders were copied since.
-            if not os.path.samefile(start, result) and size_and_sum(result) != told:
-                raise Damaged(
-                    result, "is there already, and this run did not write it", "move it away; the same command goes on"
-                ) from None
-
     def retain(self) -> None:
         """A sink keeps everything: its manifests are the list of what was written."""
-
-
-def results_of(manifest: Manifest, format_: str) -> list[str]:
-    """What the files of a batch are called where readers look."""
-    return [
-        f"part-{number_of(manifest.segment)}-{index}.{_ending(name, format_)}"
-        for index, name in enumerate(manifest.files)
-    ]
-
-
-def results_in(log: Log, path: Path, format_: str) -> Iterator[Path]:
-    """The result files that a sink's log tells of, as large as they were written; damaged manifests tell nothing."""
-    return (result for result, as_written in _listed(log, path, format_) if as_written)
-
-
-def results_changed(log: Log, path: Path, format_: str) -> Iterator[Path]:
-    """Files under names that a sink's log tells of which are of another size than was written."""
-    return (result for result, as_written in _listed(log, path, format_) if not as_written)
-
-
-def _listed(log: Log, path: Path, format_: str) -> Iterator[tuple[Path, bool]]:
-    for segment in sorted(log.numbers()) if log.manifests.is_dir() else ():
-        try:
-            manifest = log.manifest(segment)
-        except (Damaged, FileNotFoundError):
-            continue
-        for name, size in zip(results_of(manifest, format_), manifest.sizes, strict=True):
-            result = path / name
-            if result.is_file():
-                yield result, result.stat().st_size == size
-
-
-def _ending(name: str, format_: str) -> str:
-    """`csv` of Spark's `part-00000-….csv`; a compressed text file keeps its second ending."""
-    after = name.rsplit(f".{format_}", 1)[-1]
-    return f"{format_}{after}"

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from weft.model.formats import SINKS
 from weft.spark.channels.log import Log
-from weft.spark.sinks.delivery import results_changed, results_in
+from weft.spark.sinks.files import results_changed, results_in
 from weft.spark.storage.disk import Damaged, Disk, read_sealed
 
 OWNER = "owner.json"
@@ -46,6 +47,11 @@ class Claim:
     format: str
     path: Path
     log: Log
+
+    @property
+    def has_path(self) -> bool:
+        """True if the folder is where its readers look."""
+        return self.format in SINKS and SINKS[self.format].has_path
 
     @property
     def hidden(self) -> Path:

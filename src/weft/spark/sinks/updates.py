@@ -6,25 +6,18 @@ type, and from there the end is written: one batch that takes the place of all b
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from weft.model import Query, Sink
-from weft.spark.channels.footers import look_at
-from weft.spark.channels.log import Log, Manifest, number_of
-from weft.spark.sinks.delivery import SinkWriter
-from weft.spark.storage.disk import checked, size_and_sum
+from weft.spark.channels.manifest import Manifest
+from weft.spark.sinks.changes import changes_of
+from weft.spark.sinks.delivery import SinkLog
+from weft.spark.storage.disk import checked
 from weft.spec import keys_of
 
 SEGMENT = "_weft_segment"
 WRITER = "settle"
-
-
-def changes_of(log: Log, segment: int) -> Path:
-    """Where the changes of a batch of a sink in update mode are kept."""
-    return log.folder / "changes" / number_of(segment)
 
 
 def key_of(query: Query, sink: Sink) -> tuple[str, ...]:
@@ -40,25 +33,11 @@ def last_values(changes: DataFrame, key: tuple[str, ...]) -> DataFrame:
     return ranked.filter("_weft_rank = 1").drop("_weft_rank", SEGMENT)
 
 
-def write_changes(records: DataFrame, log: Log, segment: int) -> DataFrame:
-    """Keep a batch's changed rows aside, and give them back to be written as the sink wants them."""
-    folder = str(changes_of(log, segment))
-    records.write.mode("overwrite").parquet(folder)
-    return records.sparkSession.read.schema(records.schema).parquet(folder)
-
-
-def kept_aside(log: Log, segment: int) -> dict[str, tuple[int, int]]:
-    """What is kept of a batch for the end, on disk before the batch counts: names, sizes and checksums."""
-    folder = changes_of(log, segment)
-    files = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
-    log.disk.sync(files, [folder, folder.parent, folder.parent.parent])
-    return {path.name: size_and_sum(path) for path in files}
-
-
-def settle(session: SparkSession, path: Path, log: Log, query: Query, sink: Sink) -> None:
+def settle(session: SparkSession, log: SinkLog, query: Query) -> None:
     """Replace all that a sink holds by the last value of every key; after a crash the next call does it again."""
+    sink = log.sink
     key = key_of(query, sink)
-    writer = SinkWriter(path, sink, log, log.epoch(), WRITER)
+    writer = log.open_writer(log.epoch(), WRITER)
     last = writer.last
     whole = query.operator(sink.from_).sql is not None  # SQL without a key gives one row over all
     if not (key or whole) or last is None or last.writer == WRITER:
@@ -76,8 +55,7 @@ def settle(session: SparkSession, path: Path, log: Log, query: Query, sink: Sink
     read = session.read.parquet(*changes)
     rows = last_values(read.withColumn(SEGMENT, segment), key)
     # Kept like any change: more may come after all, if this run does not live to say that it is finished.
-    rows = write_changes(rows.coalesce(1), log, writer.segment)
-    written = look_at(rows, writer.folder(), sink.format, sink.options, [])
+    written = writer.write(rows.coalesce(1), [])
     writer.commit(
         Manifest(
             writer.segment,
@@ -90,7 +68,6 @@ def settle(session: SparkSession, path: Path, log: Log, query: Query, sink: Sink
             files=written.files,
             end=True,
             replaces=True,
-            aside=kept_aside(log, writer.segment),
         )
     )
     for number in range(last.segment + 1):

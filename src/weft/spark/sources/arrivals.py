@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.model import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
+from weft.model import Arrivals
+from weft.plan.dataflow.arrivals import shape_of
 
 BLOCK = 4096
-SINE_STEP_S = 0.1
 Floats = NDArray[np.float64]
 
 
@@ -20,8 +20,9 @@ class Flow:
 
     def __init__(self, arrivals: Arrivals, seed: int, factors: list[tuple[float, float]] | None = None) -> None:
         self._seed = seed
-        self._exponential = isinstance(arrivals, Poisson)
-        self._pieces = _scaled(_pieces(arrivals, np.random.Generator(np.random.Philox(seed))), factors or [])
+        shape = shape_of(arrivals)
+        self._exponential = shape.exponential_gaps
+        self._pieces = _scaled(shape.pieces(Draws(seed)), factors or [])
         self._ends: list[float] = [0.0]
         self._sums: list[float] = [0.0]
         self._open_rate: float | None = None
@@ -95,35 +96,23 @@ class Flow:
             self._grow()
 
 
-def _pieces(arrivals: Arrivals, generator: np.random.Generator) -> Iterator[tuple[float, float]]:
-    """The rate over time as (seconds, rate) steps; an endless last step ends the list."""
-    match arrivals:
-        case Constant(rate_per_s=rate) | Poisson(rate_per_s=rate):
-            yield math.inf, rate
-        case Trace(rates_per_s=rates, period_s=period_s):
-            for rate in rates:
-                yield period_s, rate
-            yield math.inf, rates[-1]
-        case OnOff():
-            quiet = 2 * arrivals.rate_per_s / (1 + arrivals.ratio)
-            busy_now = bool(generator.integers(2))
-            first = generator.uniform(0, arrivals.period_s)
-            while True:
-                length_s = first or max(0.001, generator.normal(arrivals.period_s, arrivals.period_s_sd))
-                yield length_s, quiet * (arrivals.ratio if busy_now else 1.0)
-                first, busy_now = 0.0, not busy_now
-        case Sine():
-            step = 0
-            while True:
-                phase = 2 * math.pi * (step + 0.5) * SINE_STEP_S / arrivals.period_s
-                yield SINE_STEP_S, max(0.0, arrivals.rate_per_s * (1 + arrivals.amplitude * math.sin(phase)))
-                step += 1
-        case Walk():
-            rate = arrivals.rate_per_s
-            upper = math.inf if arrivals.rate_per_s_max is None else arrivals.rate_per_s_max
-            while True:
-                yield arrivals.every_s, rate
-                rate = min(upper, max(arrivals.rate_per_s_min, rate + generator.normal(0, arrivals.step_per_s)))
+class Draws:
+    """Chance by a seed, one draw after another."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.Generator(np.random.Philox(seed))
+
+    def coin(self, n: int) -> bool:
+        """Heads or tails."""
+        return bool(self._generator.integers(2))
+
+    def uniform(self, n: int) -> float:
+        """A number from [0, 1)."""
+        return float(self._generator.random())
+
+    def normal(self, n: int) -> float:
+        """A number from the standard normal distribution."""
+        return float(self._generator.standard_normal())
 
 
 def _scaled(pieces: Iterator[tuple[float, float]], factors: list[tuple[float, float]]) -> Iterator[tuple[float, float]]:

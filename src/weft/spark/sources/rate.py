@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from weft.model import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
+from weft.model import Arrivals
+from weft.model.arrivals import ARRIVALS
 from weft.spark.channels.gate import Gatekeeper
 from weft.spark.channels.log import Log
 from weft.spark.sources.arrivals import Flow
@@ -27,7 +28,6 @@ from weft.spark.storage.disk import checked, read_sealed
 FORMAT = "weft_rate"
 COUNT = "count"
 RECORDS_MAX = 200_000
-KINDS = {"constant": Constant, "poisson": Poisson, "onoff": OnOff, "sine": Sine, "walk": Walk, "trace": Trace}
 
 
 Recorded = tuple[str, int, int, int]
@@ -59,7 +59,7 @@ class RateSource(DataSource):
 def decode_arrivals(text: str) -> Arrivals:
     """The arrivals that `encode_arrivals` wrote."""
     fields = json.loads(text)
-    return msgspec.convert(fields, KINDS[fields["kind"]])
+    return msgspec.convert(fields, ARRIVALS[fields["kind"]])
 
 
 def encode_arrivals(arrivals: Arrivals) -> str:
@@ -122,7 +122,7 @@ class RateReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
         if self.gate.closed():
             return self.gate.rehearsal(start)
-        reach = max(start[COUNT], self.gate.first()) + RECORDS_MAX
+        reach = max(start[COUNT], self._first()) + RECORDS_MAX
         if self.arrivals is not None:
             timing = self._timing(self.starts_min)
             if timing is None:
@@ -135,6 +135,12 @@ class RateReader(DataSourceStreamReader):
             return start
         return {COUNT: max(start[COUNT], reach)}
 
+    def _first(self) -> int:
+        """The record before which everything is somebody else's."""
+        first = self.gate.first()
+        assert isinstance(first, int), "a timed source counts records"
+        return first
+
     def _recorded(self) -> int:
         if self._total is None:
             assert self.recording is not None
@@ -145,7 +151,7 @@ class RateReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if self.gate.closed():
             return [Span(0, 0, np.empty(0, np.int64), [])]
-        first, last = max(start[COUNT], self.gate.first()), end[COUNT]
+        first, last = max(start[COUNT], self._first()), end[COUNT]
         if first >= last:
             return []
         births_us = None

@@ -19,7 +19,6 @@ MIX_2 = np.uint64(0x94D049BB133111EB)
 SHIFT_11, SHIFT_27, SHIFT_30, SHIFT_31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 UNIT = 1.0 / (1 << 53)
 LN2 = 0.6931471805599453
-TURN = 6.283185307179586
 
 
 def key_of(seed: int, *names: str) -> int:
@@ -107,13 +106,3 @@ def normal(key: np.uint64, n: int) -> Any:
         below = (0.012258202635 * r + 0.24197894225) * r + 1.0
     value = above / below
     return -value if q < 0 else value
-
-
-def sine(turns: float) -> float:
-    """The sine of so many full turns, by its series."""
-    x = (turns - round(turns)) * TURN
-    term = total = x
-    for k in range(1, 16):
-        term *= -x * x / ((2 * k) * (2 * k + 1))
-        total += term
-    return total

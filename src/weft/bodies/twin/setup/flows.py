@@ -1,23 +1,15 @@
-"""How do records arrive over time? Every arrival kind as steps of a constant rate, scenario factors included.
-
-Within the steps, Poisson and on/off arrivals have exponential gaps (Potential §5.2); all others are evenly spaced,
-so that a trace or a sine is followed without chance.
-"""
+"""How do records arrive over time? The shape of a source's arrivals as steps in ns, scenario factors included."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from weft.bodies.twin.loop.chance import key_of, normal, sine, uniform
-from weft.model import Arrivals, Constant, OnOff, Poisson, RateAt, Sine, Source, Trace, Walk
+from weft.bodies.twin.loop.chance import key_of, normal, uniform
+from weft.model import Arrivals, RateAt, Source
+from weft.plan.dataflow.arrivals import shape_of
 
 NS_PER_S = 1_000_000_000
 FOREVER_NS = 1 << 62
-SINE_STEPS_MAX = 200
-STEP_S_MIN = 0.001
-
 STEPS_MAX = 500_000
 
 
@@ -31,7 +23,7 @@ Steps = list[tuple[int, float]]
 
 def is_random(arrivals: Arrivals) -> bool:
     """Whether gaps within a step are exponential."""
-    return isinstance(arrivals, Poisson | OnOff)
+    return shape_of(arrivals).exponential_gaps
 
 
 def steps_of(source: Source, scenario: tuple[object, ...], until_ns: int, seed: int) -> Steps:
@@ -40,7 +32,7 @@ def steps_of(source: Source, scenario: tuple[object, ...], until_ns: int, seed: 
         return [(FOREVER_NS, 0.0)]
     steps: Steps = []
     at_ns = 0.0
-    for length_s, rate_per_s in _pieces(source.arrivals, seed, source.name):
+    for length_s, rate_per_s in shape_of(source.arrivals).pieces(Draws(seed, source.name)):
         at_ns += length_s * NS_PER_S
         end_ns = FOREVER_NS if at_ns >= until_ns else round(at_ns)
         steps.append((end_ns, rate_per_s / NS_PER_S))
@@ -73,37 +65,20 @@ def _scaled(steps: Steps, changes: list[tuple[int, float]]) -> Steps:
     return scaled
 
 
-def _pieces(arrivals: Arrivals, seed: int, name: str) -> Iterator[tuple[float, float]]:
-    forever_s = FOREVER_NS / NS_PER_S
-    key = np.uint64(key_of(seed, "rate", name))
-    match arrivals:
-        case Constant(rate_per_s=rate) | Poisson(rate_per_s=rate):
-            yield forever_s, rate
-        case Trace(rates_per_s=rates, period_s=period_s):
-            for rate in rates[:-1]:
-                yield period_s, rate
-            yield forever_s, rates[-1]
-        case OnOff():
-            # Potential §5.2: modes of equal length, aligned with a random offset, so that sources differ in phase.
-            quiet = 2.0 * arrivals.rate_per_s / (1.0 + arrivals.ratio)
-            busy = uniform(key, 0) < 0.5
-            length_s, n = arrivals.period_s * uniform(key, 1), 2
-            while True:
-                yield length_s, quiet * arrivals.ratio if busy else quiet
-                busy, n = not busy, n + 1
-                length_s = max(STEP_S_MIN, arrivals.period_s + arrivals.period_s_sd * normal(key, n))
-        case Sine():
-            steps = min(SINE_STEPS_MAX, max(1, int(arrivals.period_s / STEP_S_MIN)))
-            step = 0
-            while True:
-                swing = arrivals.amplitude * sine((step + 0.5) / steps)
-                yield max(STEP_S_MIN, arrivals.period_s / steps), max(0.0, arrivals.rate_per_s * (1.0 + swing))
-                step = (step + 1) % steps
-        case Walk():
-            rate, n = arrivals.rate_per_s, 0
-            while True:
-                yield max(STEP_S_MIN, arrivals.every_s), rate
-                rate += arrivals.step_per_s * normal(key, n)
-                rate = max(arrivals.rate_per_s_min, rate)
-                rate = rate if arrivals.rate_per_s_max is None else min(arrivals.rate_per_s_max, rate)
-                n += 1
+class Draws:
+    """Chance by a key: the n-th draw is the same whatever was drawn before it."""
+
+    def __init__(self, seed: int, name: str) -> None:
+        self._key = np.uint64(key_of(seed, "rate", name))
+
+    def coin(self, n: int) -> bool:
+        """Heads or tails."""
+        return bool(uniform(self._key, n) < 0.5)
+
+    def uniform(self, n: int) -> float:
+        """A number from [0, 1)."""
+        return float(uniform(self._key, n))
+
+    def normal(self, n: int) -> float:
+        """A number from the standard normal distribution."""
+        return float(normal(self._key, n))

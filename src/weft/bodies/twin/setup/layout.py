@@ -15,9 +15,10 @@ from weft.bodies.twin.setup.flows import NS_PER_S, TooFine, is_random, steps_of
 from weft.bodies.twin.setup.memory_builder import Arena
 from weft.bodies.twin.setup.routes import Ways
 from weft.model import Dataflow, Deployment, Operator, Placement, Query, dataflow
+from weft.model.queries import SELECTIVITY_DEFAULT
 from weft.plan.dataflow.intervals import interval_ms
 from weft.plan.dataflow.ordering import is_ordering
-from weft.plan.dataflow.rates import SELECTIVITY_DEFAULT, Rates, cost_ms, output_rate
+from weft.plan.dataflow.rates import Rates, cost_ms, output_rate
 
 NS_PER_MS = 1_000_000
 UNBOUNDED = 1 << 60

@@ -1,0 +1,17 @@
+"""Which kinds of channel are there? One line each."""
+
+from __future__ import annotations
+
+from weft.spark.channels.channel import Channel
+from weft.spark.channels.log import Log
+
+KIND = "channel"
+FOLDER = "folder"
+CHANNELS: dict[str, type[Channel]] = {
+    FOLDER: Log,
+}
+
+
+def open_channel(options: dict[str, str]) -> Channel:
+    """The channel that a reader in another process was told of."""
+    return CHANNELS[options.get(KIND, FOLDER)].of_options(options)

@@ -1,0 +1,47 @@
+"""What does a sink of some format do with a batch? It writes it aside and, once it is committed, delivers it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weft.model import Sink
+from weft.spark.channels import footers
+from weft.spark.channels.log import Log
+from weft.spark.channels.manifest import Manifest, Written
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A committed batch on its way: what it holds, the folder it was written to, and the sink it is for.
+
+    `path` is the sink's own folder where it has one, else one in the state folder.
+    """
+
+    sink: Sink
+    manifest: Manifest
+    folder: Path
+    log: Log
+    path: Path
+
+
+class SinkKind(ABC):
+    """What all sinks of one format do."""
+
+    can_write_aside = True
+
+    def write(self, records: DataFrame, folder: Path, options: dict[str, str], measured: list[str]) -> Written:
+        """Write a batch to a new folder, where it waits until it is committed and delivered."""
+        return footers.write_parquet(records, folder, {}, measured)
+
+    @abstractmethod
+    def deliver(self, delivery: Delivery) -> None:
+        """Give a committed batch to those who wait for it.
+
+        What a crash cut off is delivered again, under the same number of its manifest: doing it twice must do no harm.
+        """
