@@ -150,14 +150,10 @@ class Run:
             raise CannotRun(str(error)) from error
 
     def _as_measured(self) -> Deployment:
-        """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it.
-
-        Where a plan is in force already it is the one that runs, and nothing needs to be known better.
-        """
-        if (self.state.path / journal.FILE).exists() and not self.options.fresh:
-            return self.deployment
+        """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it."""
         known, taken = with_measured(self.deployment, last_measured(self.state.path))
-        self.notes = [*(note for note in self.notes if note not in taken), *taken]
+        if self.options.fresh or not (self.state.path / journal.FILE).exists():  # else what runs stays where it is
+            self.notes = [*(note for note in self.notes if note not in taken), *taken]
         return known
 
     def would_remove(self) -> Removal:
@@ -197,8 +193,7 @@ class Run:
             sites.remembered(DESK), sites.remember, self.changes, transport, self._story, self._comes_back
         )
         if self.deployment.control.advise is not None:
-            changes = self.changes
-            self.advising = Advising(self.deployment, self.meter, lambda: changes.placement, transport, self._story)
+            self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
             self.advising.start()
         self.phase = "launching"
         desk.start()
@@ -215,6 +210,9 @@ class Run:
             self.phase = "running"
             for wish in parts.wishes:
                 self.ask(wish)
+
+    def _in_force(self) -> Placement:
+        return self.changes.placement if self.changes is not None else self.placement
 
     def _is_over(self) -> bool:
         return self._over.is_set() or (self._desk is not None and self._desk.over.is_set())
