@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-from weft.model import Deployment, Operator, Query, Watermark
+from weft.model import Column, Deployment, Operator, Query, Watermark
 from weft.plan.dataflow.graph import stream_of
 
 Stateful = Callable[[Query, Operator], bool]
@@ -44,28 +45,40 @@ def watermark_of(deployment: Deployment, query: Query, operator: Operator, name:
     """The watermark an operator sets on one of its inputs, its column resolved; None where it sets none."""
     for watermark in operator.watermarks:
         if watermark.input in (None, name):
-            column = watermark.column or event_time_of(deployment, query, name)
+            column = watermark.column or time_column_of(deployment, query, name)
             return Watermark(watermark.delay, column, name) if column else None
     return None
 
 
-def event_time_of(deployment: Deployment, query: Query, name: str) -> str | None:
-    """The event time of a stream where none is named: the first source's upstream that declares one."""
-    operators = {operator.name: operator for operator in query.operators}
-    while name in operators:
-        operator = operators[name]
-        window = window_column(operator)
-        if window is not None:
-            return window
-        name = operator.from_[0]
-    return deployment.source(name).event_time
+def time_column_of(deployment: Deployment, query: Query, name: str) -> str | None:
+    """The event time of a stream where none is named, as the check finds it; None where none is handed on."""
+    from weft.spec import event_time_of
+
+    every = _columns(_Same(deployment))
+    own = {operator.name: every[f"{query.name}.{operator.name}"] for operator in query.operators}
+    return event_time_of(deployment, query, name, {**every, **own})
 
 
-def window_column(operator: Operator) -> str | None:
-    """The output column that holds an operator's time window, None where it makes none."""
-    from weft.spec import window_column_of
+class _Same:
+    """A deployment as a key: the same object, since its values cannot all be hashed and it cannot change."""
 
-    return window_column_of(operator) if operator.sql else None
+    __slots__ = ("deployment",)
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+
+    def __hash__(self) -> int:
+        return id(self.deployment)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.deployment is self.deployment
+
+
+@lru_cache(maxsize=16)
+def _columns(key: _Same) -> dict[str, tuple[Column, ...] | None]:
+    from weft.spec import columns
+
+    return columns(key.deployment)
 
 
 def passes_by_sql(query: Query, operator: Operator, name: str, column: str) -> bool:

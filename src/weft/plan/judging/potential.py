@@ -14,7 +14,7 @@ from itertools import pairwise
 from weft.model import Deployment, Placement, Query
 from weft.plan.dataflow.arrivals import shape_of
 from weft.plan.dataflow.graph import stream_of, topological
-from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates, output_rate
+from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates, joins, output_rate
 from weft.plan.network.paths import Paths
 
 Where = tuple[str, str]
@@ -143,10 +143,13 @@ def _tension(paths: Paths, way: tuple[str, str], kbps: float) -> float:
 
 
 def record_bytes(deployment: Deployment, query: Query, rates: Rates) -> dict[str, float]:
-    """How large an operator's records are, which no one declares: as its inputs' on the mean, by their rates."""
+    """How large an operator's records are, which no one declares: a join's as both inputs', others' by their rates."""
     sizes = {source.name: source.record_bytes for source in deployment.sources}
     for name in topological(query):
         inputs = query.operator(name).from_
+        if joins(query.operator(name)):
+            sizes[name] = sum(sizes[other] for other in inputs)
+            continue
         weights = [rates.per_s[stream_of(query, other)] for other in inputs]
         if not any(weights):
             weights = [1.0] * len(inputs)

@@ -7,7 +7,7 @@
 - A **position** is opaque: only the channel knows what it counts (`position.py`).
 - A stream may have several **partitions** by key; a reader may take some of them (`partitions.py`).
 
-Sinks are written to in the same way and read by nobody: they are an `Outlet` only.
+Sinks are written to in the same way and read by nobody: they are a `Destination` only.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Writer(ABC):
         """Commit what was written under its number: from here on it is there, once and for all; Fenced where not."""
 
 
-class Outlet(ABC):
+class Destination(ABC):
     """What a fragment writes to."""
 
     name: str
@@ -119,7 +119,7 @@ class Outlet(ABC):
         """Damaged where a commit, or the records of one that somebody needs from a position on, are gone or cut off."""
 
 
-class Channel(Outlet):
+class Channel(Destination):
     """A stream's durable record of commits."""
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.bodies.twin.setup.routes import Ways
 from weft.model import Deployment, Operator, Query
 from weft.plan.dataflow.graph import topological
-from weft.plan.dataflow.rates import cost_ms
+from weft.plan.dataflow.rates import cost_ms, joins
 
 NS_PER_MS = 1_000_000
 Reads = dict[tuple[str, str], list[str]]
@@ -36,8 +36,7 @@ def record_bytes(deployment: Deployment, order: list[tuple[Query, Operator]], re
     size = {source.name: source.record_bytes for source in deployment.sources}
     for query, operator in order:
         inputs = [size[stream] for stream in reads[query.name, operator.name]]
-        joined = operator.window is not None and len(inputs) == 2
-        size[f"{query.name}.{operator.name}"] = sum(inputs) if joined else max(inputs)
+        size[f"{query.name}.{operator.name}"] = sum(inputs) if joins(operator) else max(inputs)
     return size
 
 
