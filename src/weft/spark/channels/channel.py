@@ -13,7 +13,7 @@ Sinks are written to in the same way and read by nobody: they are a `Destination
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -158,7 +158,7 @@ class Channel(Destination):
         """What the last commit before a position says; None at the beginning, Removed where it is gone."""
 
     @abstractmethod
-    def commits(self, start: Position, end: Position) -> Sequence[tuple[Position, Manifest]]:
+    def commits(self, start: Position, end: Position) -> Iterator[tuple[Position, Manifest]]:
         """What was committed between two positions, each with the position after it; Removed where one is gone."""
 
     @abstractmethod
