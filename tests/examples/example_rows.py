@@ -16,8 +16,7 @@ import yaml
 import weft
 from tests import ROOT
 from weft.bodies.live.run import Options, Run
-from weft.model import Deployment
-from weft.plan.dataflow.graph import topological
+from weft.model import Deployment, dataflow
 from weft.spark.fragments import operators
 from weft.spark.sources import streams as sources
 
@@ -75,19 +74,19 @@ def delivered(deployment: Deployment, under: str = ".") -> dict[str, Rows]:
 
 def batch(spark: Any, deployment: Deployment) -> dict[str, Rows]:
     """The same queries over the same files, by batch Spark, for every sink."""
-    for query in deployment.queries:
-        frames = {
-            source.name: spark.read.schema(sources.struct(source.schema))
-            .options(**source.options)
-            .csv(sources.path_of(deployment, str(source.path)))
-            for source in deployment.sources
-        }
-        for name in topological(query):
-            operator = query.operator(name)
-            frames[name] = operators.apply(operator, {one: frames[one] for one in operator.from_}, deployment.folder)
-        for sink in query.sinks:
-            out = Path(deployment.folder, "batch", str(sink.path))
-            frames[sink.from_].write.format(sink.format).save(str(out))
+    flow = dataflow(deployment)
+    frames = {
+        source.name: spark.read.schema(sources.struct(source.schema))
+        .options(**source.options)
+        .csv(sources.path_of(deployment, str(source.path)))
+        for source in deployment.sources
+    }
+    for node in flow.nodes:
+        given = {name: frames[stream] for name, stream in zip(node.operator.from_, node.inputs, strict=True)}
+        frames[node.stream] = operators.apply(node.operator, given, deployment.folder)
+    for outlet in flow.outlets:
+        out = Path(deployment.folder, "batch", str(outlet.sink.path))
+        frames[outlet.stream].write.format(outlet.sink.format).save(str(out))
     return delivered(deployment, "batch")
 
 

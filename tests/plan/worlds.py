@@ -26,7 +26,8 @@ from weft.model import (
 def world(seed: int, **more: Any) -> Deployment:
     """A deployment drawn from a seed: `operators`, `sites`, `objective`, `tangled`, `narrow`, `moving`.
 
-    `promised` bounds the latency of some queries, `sinks` lets operators in the middle have one too.
+    `promised` bounds the latency of some queries, `sinks` lets operators in the middle have one too, `between` lets
+    queries read each other's streams.
     """
     rng = Random(seed)
     names = [f"s{at}" for at in range(more.get("sites", 4))]
@@ -39,8 +40,26 @@ def world(seed: int, **more: Any) -> Deployment:
         length = min(rng.randint(1, 5), left)
         queries.append(_query(rng, f"q{len(queries)}", length, names, **more))
         left -= length
+    if more.get("between"):
+        queries = _reading_others(rng, queries)
     control = Control(Place(objective=more.get("objective", "potential"), **more.get("place", {})))
     return deployment(sites, streams, *queries, links=_links(rng, names, more.get("narrow", False)), control=control)
+
+
+def _reading_others(rng: Random, queries: list[Query]) -> list[Query]:
+    """The same queries, in any order, most with an operator that reads a stream of another instead of a source."""
+    found: list[Query] = []
+    for asked in queries:
+        others = [f"{other.name}.{one.name}" for other in found for one in other.operators]
+        places = [at for at, one in enumerate(asked.operators) if one.from_[0].startswith("x")]
+        if others and places:
+            at = rng.choice(places)
+            one = asked.operators[at]
+            read = replace(one, from_=(rng.choice(others), *one.from_[1:]))
+            asked = replace(asked, operators=(*asked.operators[:at], read, *asked.operators[at + 1 :]))  # noqa: PLW2901
+        found.append(asked)
+    rng.shuffle(found)
+    return found
 
 
 def _arrivals(rng: Random, moving: bool) -> Arrivals:

@@ -169,8 +169,9 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
         note(f"warning: {warning}")
     for query in deployment.queries:
         homes = planned["placement"][query.name]
+        loads = {name: load_ms[f"{query.name}.{name}"] for name in homes}
         rows: Rows = [
-            (name, ", ".join(sites), f"{number(load_ms[query.name, name])} ms/s", planned["reasons"][query.name][name])
+            (name, ", ".join(sites), f"{number(loads[name])} ms/s", planned["reasons"][query.name][name])
             for name, sites in homes.items()
         ]
         print_table(f"query {query.name}", ("operator", "site", "load", "reason"), rows)

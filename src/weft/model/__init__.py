@@ -2,6 +2,7 @@
 
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
 from weft.model.control import Advising, Balance, Control, Place, Scale, Serve, Weights
+from weft.model.dataflow import Dataflow, Node, Outlet, dataflow, sink_name
 from weft.model.deployment import Deployment
 from weft.model.observed import (
     Observed,
@@ -41,11 +42,13 @@ __all__ = [
     "Control",
     "Cost",
     "CrashAt",
+    "Dataflow",
     "Deployment",
     "Happening",
     "JoinWindow",
     "Link",
     "MoveAt",
+    "Node",
     "Observed",
     "ObservedOperator",
     "ObservedQuery",
@@ -54,6 +57,7 @@ __all__ = [
     "OnOff",
     "Operator",
     "Order",
+    "Outlet",
     "PartitionAt",
     "Place",
     "Placement",
@@ -76,6 +80,8 @@ __all__ = [
     "Walk",
     "Watermark",
     "Weights",
+    "dataflow",
     "observed_from_json",
     "observed_of",
+    "sink_name",
 ]

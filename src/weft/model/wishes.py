@@ -53,9 +53,9 @@ class TakeOver:
 
 @dataclass(frozen=True, slots=True)
 class AddQuery:
-    """A query more, its operators at these sites, named by streams."""
+    """Queries more, which may read one another's streams; their operators at these sites, named by streams."""
 
-    query: Query
+    queries: tuple[Query, ...]
     homes: Mapping[str, str]
     reasons: Mapping[str, str] = field(default_factory=dict)
     reason: str = "the query is new"

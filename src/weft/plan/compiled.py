@@ -27,8 +27,10 @@ def compiled(function: Callable[P, R], forceinline: bool = False) -> Callable[P,
 
 
 def _part(module: str) -> str:
-    """The package whose compiled functions call one another: `weft.plan`, or one of the bodies."""
+    """The package whose compiled functions call one another: `weft.plan`, which others may call, or a body."""
     names = module.split(".")
+    if names[0] != "weft":
+        return "weft.plan"
     return ".".join(names[: 3 if names[:2] == ["weft", "bodies"] else 2])
 
 

@@ -11,11 +11,10 @@ from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
-from weft.model import Deployment
+from weft.model import Deployment, sink_name
 from weft.model.running import MASTER
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.event_times import Times
-from weft.plan.dataflow.graph import sink_name
 from weft.plan.network.paths import Path as Way
 from weft.spark.channels.folders import Folders, spark_name
 from weft.spark.checkpoints.batch import count_of, read_offsets

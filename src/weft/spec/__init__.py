@@ -9,6 +9,7 @@ from weft.spec.ordering import AT_ONCE, order_of, with_ordered_time
 from weft.spec.paths import absolute
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
+from weft.spec.reads import with_named_reads
 from weft.spec.sql import with_reads_from
 from weft.spec.store import store_of
 from weft.spec.streams import columns, event_time_of
@@ -38,6 +39,7 @@ __all__ = [
     "store_of",
     "validate",
     "window_column_of",
+    "with_named_reads",
     "with_ordered_time",
     "with_reads_from",
 ]

@@ -10,6 +10,7 @@ from weft.spec.modes import check_append, check_statement, check_update, check_w
 from weft.spec.names import check_site
 from weft.spec.ordering import check_order
 from weft.spec.problems import Problems, did_you_mean, listed, unknown
+from weft.spec.reads import after_what_they_read, called_alike, reads_between, rounds, stream_problem, streams_of
 from weft.spec.resolve import Found
 from weft.spec.sql import SqlError, parsed
 from weft.spec.step import Step
@@ -18,42 +19,68 @@ from weft.spec.streams import Columns, in_order
 
 def check_queries(deployment: Deployment, problems: Problems, blocks: frozenset[str]) -> None:
     """Reports what is wrong within each query."""
+    made, between = streams_of(deployment.queries), reads_between(deployment.queries)
     read: set[str] = set()
-    for at, query in enumerate(deployment.queries):
-        path = f"queries[{at}]"
-        cyclic = _check_graph(deployment, query, path, problems)
+    streams: dict[str, Columns] = {}
+    troubles = {one.name for at, one in enumerate(deployment.sources) if problems.has(f"sources[{at}]")}
+    troubles |= _check_rounds(deployment, problems)
+    for at in after_what_they_read(deployment.queries):
+        query, path = deployment.queries[at], f"queries[{at}]"
+        cyclic = _check_graph(deployment, query, path, problems, made, between)
         known: dict[str, Columns] = {}
-        troubled = cyclic | {one.name for at, one in enumerate(deployment.sources) if problems.has(f"sources[{at}]")}
-        for followed in in_order(deployment, query):
+        troubled = cyclic | troubles | {one.name for one in query.operators if f"{query.name}.{one.name}" in troubles}
+        for followed in in_order(deployment, query, streams):
             operator = followed.operator
             where = f"{path}.operators[{next(place for place, one in enumerate(query.operators) if one is operator)}]"
             clean = not troubled & {*operator.from_, operator.name}
             step = Step(deployment, query, followed, where, problems, blocks, clean)
-            known[operator.name] = _check_operator(step)
+            known[operator.name] = streams[f"{query.name}.{operator.name}"] = _check_operator(step)
             if not clean or problems.has(where):
                 troubled.add(operator.name)
-        _check_sinks(deployment, query, known, path, problems)
+                troubles.add(f"{query.name}.{operator.name}")
+        _check_sinks(deployment, query, known, path, problems, made, between)
         read |= {name for operator in query.operators for name in operator.from_}
     for index, source in enumerate(deployment.sources):
         if source.name and source.name not in read and deployment.queries:
             problems.warn(f"sources[{index}]", f"no query reads `{source.name}`")
 
 
-def _check_graph(deployment: Deployment, query: Query, path: str, problems: Problems) -> set[str]:
+def _check_rounds(deployment: Deployment, problems: Problems) -> set[str]:
+    """Reports queries that read each other in a circle; gives the streams that do."""
+    places = {
+        f"{query.name}.{operator.name}": f"queries[{at}].operators[{index}].from"
+        for at, query in enumerate(deployment.queries)
+        for index, operator in enumerate(query.operators)
+    }
+    found = rounds(deployment.queries)
+    for round_ in found:
+        says = f"the operators go round: {' -> '.join(round_)}; an operator cannot read what comes of its own records"
+        problems.error(places[round_[0]], says)
+    return {stream for round_ in found for stream in round_}
+
+
+def _check_graph(
+    deployment: Deployment,
+    query: Query,
+    path: str,
+    problems: Problems,
+    made: Mapping[str, Query],
+    between: Mapping[str, list[str]],
+) -> set[str]:
     """Reports unknown streams, cycles and ways that end nowhere; gives the operators that are in a cycle."""
     operators = {operator.name: operator for operator in query.operators}
-    streams = [*(source.name for source in deployment.sources), *operators]
     for index, operator in enumerate(query.operators):
         for place, name in enumerate(operator.from_):
             listed_ = len(operator.from_) > 1 or f"{path}.operators[{index}].from[0]" in problems.lines
             field = f"{path}.operators[{index}].from" + (f"[{place}]" if listed_ else "")
-            if name not in streams:
-                others = [one for one in streams if one != operator.name]
-                problems.error(field, unknown("source or operator of this query", name, others))
+            says = stream_problem(name, query, deployment, made, operator.name)
+            if says is not None:
+                problems.error(field, says)
             elif name in operator.from_[:place]:
                 problems.error(field, f"`{name}` stands twice in `from`; keep one; another operator may hand it on")
     cyclic = _check_cycles(query, operators, path, problems)
-    reached = _reaching([sink.from_ for sink in query.sinks], operators)
+    wanted = [one.name for one in query.operators if f"{query.name}.{one.name}" in between]
+    reached = _reaching([*wanted, *(sink.from_ for sink in query.sinks)], operators)
     for index, operator in enumerate(query.operators):
         sinks_known = any(sink.from_ in operators for sink in query.sinks)
         # What only leads to such an operator is not told again.
@@ -150,6 +177,9 @@ def _check_reads(step: Step, found: Found) -> None:
     unread = [name for name in step.operator.from_ if name.lower() not in found.used]
     if unread and not found.problems:
         step.error("sql", f"never reads its input {listed(unread)}; read it, or take it out of `from`")
+    alike = called_alike(step.operator)
+    if alike is not None:
+        step.error("sql", f"calls both `{alike[0]}` and `{alike[1]}` by one name; give them names of their own with AS")
     declared = [column.name for column in step.operator.schema or ()]
     if declared and found.names is not None and [one.lower() for one in found.names] != [d.lower() for d in declared]:
         step.error("schema", f"says {listed(declared)}, the SQL gives {listed(found.names)}; make them the same")
@@ -158,20 +188,28 @@ def _check_reads(step: Step, found: Found) -> None:
 
 
 def _check_sinks(
-    deployment: Deployment, query: Query, known: Mapping[str, Columns], path: str, problems: Problems
+    deployment: Deployment,
+    query: Query,
+    known: Mapping[str, Columns],
+    path: str,
+    problems: Problems,
+    made: Mapping[str, Query],
+    between: Mapping[str, list[str]],
 ) -> None:
     operators = {operator.name: operator for operator in query.operators}
     for index, sink in enumerate(query.sinks):
         field = f"{path}.sink" + (f"[{index}]" if len(query.sinks) > 1 else "")
         check_site(sink.site, f"{field}.site", deployment, problems)
         if sink.from_ not in operators:
-            if any(source.name == sink.from_ for source in deployment.sources):
-                says = f"`{sink.from_}` is a source; put an operator between, as SELECT * FROM {sink.from_}"
+            of_another = sink.from_ in made
+            if of_another or any(source.name == sink.from_ for source in deployment.sources):
+                what = "of another query" if of_another else "a source"
+                says = f"`{sink.from_}` is {what}; put an operator between, as SELECT * FROM {sink.from_}"
             else:
                 says = unknown("operator of this query", sink.from_, operators)
             problems.error(f"{field}.from", says)
             continue
-        _check_mode(query, sink, operators[sink.from_], field, problems)
+        _check_mode(query, sink, operators[sink.from_], field, problems, between.get(f"{query.name}.{sink.from_}", []))
         columns = known.get(sink.from_)
         names = [column.name for column in columns or ()]
         for place, key in enumerate(sink.key):
@@ -180,14 +218,16 @@ def _check_sinks(
                 problems.error(f"{field}.key" + (f"[{place}]" if len(sink.key) > 1 else ""), says)
 
 
-def _check_mode(query: Query, sink: Sink, operator: Operator, field: str, problems: Problems) -> None:
+def _check_mode(
+    query: Query, sink: Sink, operator: Operator, field: str, problems: Problems, elsewhere: list[str]
+) -> None:
     if sink.mode == "append":
         if sink.key:
             problems.error(f"{field}.key", "belongs to `mode: update`; append keeps every record")
         return
-    readers = query.consumers(operator.name)
+    readers = [*(one.name for one in query.consumers(operator.name)), *elsewhere]
     if readers:
-        says = f"`{operator.name}` in update mode may feed only a sink, but `{readers[0].name}` reads it"
+        says = f"`{operator.name}` in update mode may feed only a sink, but `{readers[0]}` reads it"
         problems.error(f"{field}.mode", f"{says}; use `mode: append`")
     if any(other.from_ == operator.name and other.mode == "append" for other in query.sinks):
         says = f"`{operator.name}` also feeds a sink in append mode; give all its sinks one mode"

@@ -199,7 +199,13 @@ OPERATOR = Table(
     "an operator",
     (
         Key("name", _NAME, "what the operator and its stream are called", required=True),
-        Key("from", Items(_STREAM, 1, single=True), "the streams it reads", required=True, into="from_"),
+        Key(
+            "from",
+            Items(_STREAM, 1, single=True),
+            "the streams it reads: sources, operators of its query, or `query.operator` of another",
+            required=True,
+            into="from_",
+        ),
         Key("sql", Text("Spark SQL"), "one SELECT over the streams in `from`"),
         Key(
             "call",

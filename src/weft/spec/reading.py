@@ -11,6 +11,7 @@ from weft.model import Deployment
 from weft.spec.keys import DEPLOYMENT, VERSION
 from weft.spec.meaning import check_meaning
 from weft.spec.problems import Problem, Problems, Report, SpecError, join
+from weft.spec.reads import with_named_reads
 from weft.spec.shapes import found
 from weft.spec.tree import Composer, Node, Unreadable, lines_of, node_of, text_of
 
@@ -48,7 +49,7 @@ def validate(deployment: Deployment) -> tuple[list[Problem], list[Problem]]:
     again = dataclasses.replace(again, folder=getattr(deployment, "folder", "."))
     _check_tuples(deployment, again, "", problems)
     problems.settle()
-    check_meaning(again, problems, frozenset())
+    check_meaning(with_named_reads(again), problems, frozenset())
     return problems.errors, problems.warnings
 
 
@@ -83,4 +84,4 @@ def _read(root: Node, folder: str, problems: Problems) -> Deployment | None:
     elif version.value != VERSION or not isinstance(version.value, int) or isinstance(version.value, bool):
         problems.error("weft", f"must be {VERSION}, the version this Weft reads, found {found(version)}", version.line)
     deployment: Deployment = DEPLOYMENT.read(Node(body, root.line), "", problems)
-    return dataclasses.replace(deployment, folder=folder)
+    return with_named_reads(dataclasses.replace(deployment, folder=folder))

@@ -15,10 +15,13 @@ from weft.model import Column, Deployment, Operator, Query
 from weft.spec.ddl import WINDOW_TYPE, is_timestamp, is_window
 from weft.spec.facts import is_ordering, window_column_of
 from weft.spec.lineage import passes_through
+from weft.spec.reads import after_what_they_read
 from weft.spec.resolve import Found, resolve
 from weft.spec.sql import SqlError, call_name, implicit_windows, is_window_call, parsed, selects
 
 Columns = tuple[Column, ...] | None
+DEPTH_MAX = 500
+"""Operators in a row that an event time is followed through; a cycle has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +37,17 @@ class Followed:
 def columns(deployment: Deployment) -> dict[str, Columns]:
     """The output columns of every stream (`source`, or `query.operator`), None where they are not known."""
     out: dict[str, Columns] = {source.name: source.schema for source in deployment.sources}
-    for query in deployment.queries:
-        for one in in_order(deployment, query):
+    for at in after_what_they_read(deployment.queries):
+        query = deployment.queries[at]
+        for one in in_order(deployment, query, out):
             out[f"{query.name}.{one.operator.name}"] = one.columns
     return out
 
 
-def in_order(deployment: Deployment, query: Query) -> Iterator[Followed]:
-    """A query's operators, each after those it reads; those in a cycle come last."""
+def in_order(deployment: Deployment, query: Query, others: Mapping[str, Columns]) -> Iterator[Followed]:
+    """A query's operators, each after those it reads; those in a cycle come last. `others`: other queries' streams."""
     known: dict[str, Columns] = {source.name: source.schema or None for source in deployment.sources}
+    known |= {name: others[name] for one in query.operators for name in one.from_ if "." in name and name in others}
     waiting = list(query.operators)
     names = {operator.name for operator in query.operators}
     while waiting:
@@ -85,8 +90,12 @@ def event_time_of(
     source = next((one for one in deployment.sources if one.name == name), None)
     if source is not None:
         return source.event_time
+    other, _, of_other = name.partition(".")
+    if of_other:
+        found = next((one for one in deployment.queries if one.name == other), None)
+        return None if found is None else event_time_of(deployment, found, of_other, {}, depth + 1)
     operator = next((one for one in query.operators if one.name == name), None)
-    if operator is None or not operator.from_ or depth > len(query.operators):
+    if operator is None or not operator.from_ or depth > DEPTH_MAX:
         return None
     window = window_column_of(operator)
     if window is not None:

@@ -13,8 +13,7 @@ import numpy as np
 from weft.bodies.twin.loop import chance
 from weft.bodies.twin.loop.columns import HANDED_ON
 from weft.bodies.twin.setup.flows import is_random, steps_of
-from weft.model import Cost, Deployment, Operator, Placement, Query
-from weft.plan.dataflow.graph import sink_site, source_names, stream_of, topological
+from weft.model import Cost, Deployment, Node, Operator, Placement, Query, dataflow
 from weft.plan.dataflow.intervals import interval_ms
 from weft.plan.dataflow.rates import output_rate
 from weft.plan.network.paths import Paths
@@ -172,27 +171,27 @@ class SlowPlane:
         self.operators: dict[tuple[str, str], Maker] = {}
         self.further: dict[tuple[str, str], list[Maker]] = {}
         self.followers: dict[tuple[str, str], list[Reader]] = {}
-        sinks = 0
+        flow = dataflow(deployment)
+        for node in flow.nodes:
+            self._operator(deployment.query(node.queries[0]), node, placement, seed)
+        for number, outlet in enumerate(flow.outlets):
+            reader = Reader(None, -1, number, self.places[outlet.site(flow, placement.homes)])
+            self.makers[outlet.stream].readers.append(reader)
+            if outlet.sink.site is None and flow.makes(outlet.stream):
+                self.followers.setdefault((outlet.query, outlet.sink.from_), []).append(reader)
         for query in deployment.queries:
-            for name in topological(query):
-                self._operator(query, query.operator(name), placement, seed)
-        for query in deployment.queries:
-            homes = {o.name: placement.home(f"{query.name}.{o.name}") for o in query.operators}
-            for sink in query.sinks:
-                place = self.places[sink_site(deployment, query, sink, homes)]
-                reader = Reader(None, -1, sinks, place)
-                self.makers[stream_of(query, sink.from_)].readers.append(reader)
-                if sink.site is None and sink.from_ in homes:
-                    self.followers.setdefault((query.name, sink.from_), []).append(reader)
-                sinks += 1
+            for node in flow.behind(query.name):
+                if query.promise.latency_ms is not None:
+                    maker = self.makers[node.stream]
+                    maker.due = min(maker.due, round(query.promise.latency_ms * MS))
         if discipline == "slack":
             self._slack(placement)
         for maker in self.makers.values():
             if maker.operator is None:
                 self._plan_birth(maker)
 
-    def _operator(self, query: Query, operator: Operator, placement: Placement, seed: int) -> None:
-        inputs = [self.makers[stream_of(query, name)] for name in operator.from_]
+    def _operator(self, query: Query, node: Node, placement: Placement, seed: int) -> None:
+        operator, inputs = node.operator, [self.makers[stream] for stream in node.inputs]
         join = operator.window is not None and len(inputs) == 2
         size = sum(one.bytes for one in inputs) if join else max(one.bytes for one in inputs)
         place = self.places[placement.home(f"{query.name}.{operator.name}")]
@@ -200,31 +199,26 @@ class SlowPlane:
         maker.operator, maker.query = operator, query
         maker.key_cost = np.uint64(chance.key_of(seed, "cost", query.name, operator.name))
         maker.key_selectivity = np.uint64(chance.key_of(seed, "selectivity", query.name, operator.name))
-        if query.promise.latency_ms is not None:
-            maker.due = round(query.promise.latency_ms * MS)
         for side, one in enumerate(inputs):
             one.readers.append(Reader(maker, min(side, 1)))
         self.most[maker.name] = output_rate(operator, [self.most[one.name] for one in inputs])
         self.makers[maker.name] = self.operators[query.name, operator.name] = maker
 
     def _slack(self, placement: Placement) -> None:
-        for query in self.deployment.queries:
-            if query.promise.latency_ms is None:
-                continue
-            left: dict[str, int] = {}
-            for name in reversed(topological(query)):
-                maker = self.operators[query.name, name]
-                here = placement.home(f"{query.name}.{name}")
-                rest = 0
-                for reader in query.consumers(name):
-                    there = placement.home(f"{query.name}.{reader.name}")
-                    rest = max(rest, self._delay(here, there) + left[reader.name])
-                for sink in query.sinks:
-                    if sink.from_ == name and sink.site:
-                        rest = max(rest, self._delay(here, sink.site))
-                cost = maker.operator.cost_ms.mean_ms if maker.operator and maker.operator.cost_ms else 0.1
-                left[name] = round(cost * MS / maker.place.speed) + rest
-                maker.due = round(query.promise.latency_ms * MS) - left[name]
+        flow = dataflow(self.deployment)
+        left: dict[str, int] = {}
+        for node in reversed(flow.nodes):
+            maker, here = self.makers[node.stream], placement.home(node.stream)
+            rest = 0
+            for reader in flow.readers(node.stream):
+                rest = max(rest, self._delay(here, placement.home(reader.stream)) + left[reader.stream])
+            for outlet in flow.shown(node.stream):
+                if outlet.sink.site:
+                    rest = max(rest, self._delay(here, outlet.sink.site))
+            cost = maker.operator.cost_ms.mean_ms if maker.operator and maker.operator.cost_ms else 0.1
+            left[node.stream] = round(cost * MS / maker.place.speed) + rest
+            if maker.due < 1 << 60:
+                maker.due -= left[node.stream]
 
     def _delay(self, start: str, end: str) -> int:
         path = self.paths.between(start, end)
@@ -464,7 +458,7 @@ class SlowPlane:
         assert maker.query is not None
         if not self.drop_late or self.now_ns <= record.birth + maker.due:
             return False
-        read = source_names(self.deployment, maker.query)
+        read = dataflow(self.deployment).sources_of(maker.query.name)
         keys = [key for key, one in self.operators.items() if one.query is maker.query]
         lost, born = sum(self.total(key, "dropped") for key in keys), sum(self.makers[name].born for name in read)
         return lost + 1 <= (maker.query.promise.loss or 0.0) * born

@@ -39,6 +39,7 @@ from weft.model import (
     Trace,
     Walk,
     Watermark,
+    dataflow,
 )
 
 SECONDS = 2.0
@@ -101,7 +102,8 @@ def worlds(draw: Any) -> tuple[Deployment, Placement]:
     for q in range(draw(st.integers(1, 2))):
         made: list[Operator] = []
         for k in range(draw(st.integers(1, 4))):
-            streams = [*(one.name for one in sources), *(one.name for one in made)]
+            others = [f"{other.name}.{one.name}" for other in queries for one in other.operators]
+            streams = [*(one.name for one in sources), *(one.name for one in made), *others]
             made.append(draw(operators(f"o{k}", streams)))
             homes[f"q{q}.o{k}"] = draw(st.sampled_from(names))
         sinks = tuple(
@@ -113,7 +115,9 @@ def worlds(draw: Any) -> tuple[Deployment, Placement]:
         queries.append(Query(f"q{q}", tuple(made), sinks, promise))
     happens = happenings(names, list(homes))
     scenario = tuple(draw(st.lists(happens, max_size=draw(st.sampled_from([0, 4])))))
-    return Deployment(sites, sources, tuple(queries), links, scenario=scenario), Placement(homes)
+    # In any order in the file: who reads another may stand before it.
+    order = draw(st.permutations(queries))
+    return Deployment(sites, sources, tuple(order), links, scenario=scenario), Placement(homes)
 
 
 def happenings(names: list[str], running: list[str]) -> st.SearchStrategy[Any]:
@@ -135,8 +139,9 @@ def scaled(deployment: Deployment) -> tuple[Any, ...]:
     query = deployment.queries[0]
     names = [site.name for site in deployment.sites]
     for operator in query.operators:
-        if not any(one.queue is not None and one.queue.when_full == "block" for one in query.consumers(operator.name)):
-            target = f"{query.name}.{operator.name}"
+        target = f"{query.name}.{operator.name}"
+        queues = [reader.operator.queue for reader in dataflow(deployment).readers(target)]
+        if not any(queue is not None and queue.when_full == "block" for queue in queues):
             come = [(0.2, "start", target, names[-1]), (0.6, "start", target, names[0])]
             return (*come, (1.1, "stop", target, names[-1]), (1.5, "stop", target, names[0]))
     return ()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
+import msgspec
+
 from weft.model import Column, Cost, Deployment, Link, Operator, Placement, Poisson, Query, Sink, Site, Source
 from weft.model.wishes import Replace
 from weft.plan.changing.difference import difference
-from weft.plan.changing.fragments import cut
-from weft.plan.changing.next_plan import next_plan
+from weft.plan.changing.fragments import Fragment, cut, with_queries
+from weft.plan.changing.next_plan import next_plan, why_impossible
 from weft.plan.changing.running_plan import Rules, RunningPlan, first_plan
 from weft.plan.dataflow.event_times import passes_by_sql
 from weft.plan.network.paths import Paths
@@ -85,3 +89,70 @@ def test_nothing_ends_at_a_site_that_is_gone() -> None:
     assert [old.id for old in found.lost] == ["q.shape"]
     assert "q.shape" not in [old.id for old, _ in found.ends]
     assert [old.id for old in found.olds][-1] == "q.shape"
+
+
+def two_queries() -> Deployment:
+    """`r` reads the stream that `q` keeps, beside q's own operators; written before it."""
+    found = deployment()
+    totals = Operator("totals", ("q.keep",), sql="SELECT v FROM `q.keep` AS keep WHERE v > 3")
+    last = Operator("last", ("totals",), sql="SELECT v FROM totals")
+    asked = Query("r", (totals, last), (Sink("last", "csv", "o3"),))
+    return replace(found, queries=(asked, *found.queries))
+
+
+def cut_of(placement: Placement) -> tuple[Fragment, ...]:
+    return rules().cut(two_queries(), placement, {})
+
+
+def together(site: str, **others: str) -> Placement:
+    homes = {"q.keep": site, "q.shape": site, "q.small": site, "r.totals": site, "r.last": site}
+    return Placement(homes | {name.replace("__", "."): home for name, home in others.items()})
+
+
+def test_between_queries_there_is_always_a_channel() -> None:
+    found = cut_of(together("a"))
+    assert [(one.id, one.queries, one.operators) for one in found] == [
+        ("q.keep", ("q",), ("keep", "shape", "small")), ("r.totals", ("r",), ("totals", "last")),
+    ]  # fmt: skip
+    assert [(one.outputs, one.channels, one.sinks) for one in found] == [
+        (("q.keep",), (), ("q.1", "q.2")), ((), ("q.keep",), ("r",)),
+    ]  # fmt: skip
+
+
+def test_a_move_of_either_side_leaves_the_other_querys_fragments_alone() -> None:
+    now = first_plan(two_queries(), together("a"), rules())
+    for moved, stays in (("q__keep", "r.totals"), ("r__totals", "q.keep"), ("r__last", "q.keep")):
+        then = after(now, together("a", **{moved: "b"}))
+        found = difference(now, then)
+        assert {old.query for old, _ in found.ends} == {moved[0]}
+        assert stays in [one.id for one in then.fragments]
+        assert stays not in [one.id for one in found.starts]
+        assert all("q.keep" not in drains for _, drains in found.ends)
+
+
+def refused(given: Deployment, placement: Placement, stream: str, to: str) -> str | None:
+    moved = placement.put(stream, to)
+    return why_impossible(given, moved, stream, to, Paths(given))
+
+
+def test_a_move_must_leave_a_way_to_readers_of_other_queries() -> None:
+    placement = together("a", r__totals="c", r__last="c")
+    whole = replace(two_queries(), links=(Link("a", "b"), Link("a", "c", oneway=True), Link("a", "far")))
+    assert refused(whole, placement, "q.shape", "b") is None
+    told = refused(replace(whole, links=(*whole.links, Link("b", "far"))), placement, "q.keep", "c")
+    assert told == "shape reads it: no path of links leads from c to a"
+    alone = Placement({**placement.homes, "q.shape": "far", "q.small": "far", "r.totals": "c"})
+    no_way = replace(whole, links=(Link("a", "c", oneway=True), Link("a", "far")))
+    assert refused(no_way, alone, "r.totals", "b") == "it reads q.keep: no path of links leads from a to b"
+    lone = replace(no_way, links=(Link("a", "c", oneway=True), Link("a", "far"), Link("b", "far"), Link("a", "b")))
+    cut_off = replace(lone, links=tuple(one for one in lone.links if one.to != "c"))
+    assert refused(cut_off, alone, "q.keep", "b") == "r.totals reads it: no path of links leads from b to c"
+
+
+def test_a_journal_of_an_earlier_version_is_read() -> None:
+    now = cut_of(together("a"))[1]
+    plain = asdict(now)
+    del plain["queries"]
+    assert msgspec.convert(with_queries({**plain, "query": "r"}), Fragment) == now
+    assert msgspec.convert(with_queries({**plain, "query": None}), Fragment).queries == ()
+    assert msgspec.convert(with_queries(asdict(now)), Fragment) == now

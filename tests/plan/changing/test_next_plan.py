@@ -164,7 +164,7 @@ def test_operators_that_run_as_one_are_taken_over_together() -> None:
 def test_a_query_comes_and_goes_and_no_other_is_touched() -> None:
     now = begun(whole())
     new = query(op("d", "s"), name="t")
-    then = granted(now, AddQuery(new, {"t.d": "z"}))
+    then = granted(now, AddQuery((new,), {"t.d": "z"}))
     found = difference(now, then)
     assert found.olds == ()
     assert "t.d" in [one.id for one in found.starts]
@@ -172,8 +172,8 @@ def test_a_query_comes_and_goes_and_no_other_is_touched() -> None:
     assert back.fragments == now.fragments
     assert back.placement.homes == HOMES
     assert why_not(now, RemoveQuery("t")) == "there is no query t; there are: q, r"
-    assert why_not(now, AddQuery(new, {"t.d": "far"})) == "it reads s: no path of links leads from x to far"
-    assert why_not(then, AddQuery(new, {"t.d": "z"})) == "there is a query t already"
+    assert why_not(now, AddQuery((new,), {"t.d": "far"})) == "it reads s: no path of links leads from x to far"
+    assert why_not(then, AddQuery((new,), {"t.d": "z"})) == "there is a query t already"
 
 
 def test_instances_are_for_bodies_that_have_them() -> None:

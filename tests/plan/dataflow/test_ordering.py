@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from weft.model import MoveAt, Order, Watermark
+from weft.model import MoveAt, Order, Watermark, dataflow
 from weft.plan import place
 from weft.plan.changing.fragments import cut
 from weft.plan.dataflow.event_times import carried_times, passes_by_sql, time_column_of
@@ -97,10 +97,10 @@ def test_who_ordered_before_is_known_for_every_way(tmp_path: Path) -> None:
     (tmp_path / "file.yaml").write_text(text.replace("path: o2}", "path: o2}, {from: last, format: parquet, path: o3}"))
     report = check(tmp_path / "file.yaml")
     assert report.deployment is not None, report.errors
-    query = with_ordering(report.deployment).query("q")
-    assert orders_before(query, "plain_order") == (None,)
-    assert orders_before(query, "last_order") == (None, "plain_order")
-    assert orders_before(query, "last") == ("last_order",)
+    flow = dataflow(with_ordering(report.deployment))
+    assert orders_before(flow, "q.plain_order") == (None,)
+    assert orders_before(flow, "q.last_order") == (None, "q.plain_order")
+    assert orders_before(flow, "q.last") == ("q.last_order",)
 
 
 HANDED_ON = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from tests.plan.plan_builders import deployment, op, placed, query, source
 from weft.model import Deployment, Link, Operator, Placement, Promise, Queue, Sink, Site
 from weft.plan.dataflow.rates import ideal_rates
+from weft.plan.judging.availability import availability_of
 from weft.plan.judging.projection import Projection, latency_total_ms, project, utilisation
 
 NO_PROMISE = Promise()
@@ -122,3 +125,40 @@ def test_the_objective_weighs_queries_and_has_no_value_where_one_has_no_bound() 
     assert latency_total_ms(whole, project(whole, placement)) == pytest.approx(3 * 10 + 20)
     whole, placement = two(op("b", "s", cost_ms=50.0))
     assert latency_total_ms(whole, project(whole, placement)) is None
+
+
+def two_queries(promise: Promise = NO_PROMISE) -> tuple[Deployment, Placement]:
+    """`late` reads what `early` makes at another site; the sink of `early` stands elsewhere."""
+    early = query(op("a", "s", cost_ms=2.0), op("b", "a", cost_ms=1.0), name="early", to="far")
+    late = query(op("c", "early.a", cost_ms=3.0), name="late", promise=promise)
+    sites = [Site(name, failure_probability=0.1) for name in ("x", "y", "far")]
+    links = (Link("x", "y", 10), Link("x", "far", 1000))
+    whole = deployment(sites, [source("s", "x")], late, early, links=links)
+    return whole, Placement({"early.a": "x", "early.b": "far", "late.c": "y"})
+
+
+def test_a_query_that_reads_another_counts_from_the_sources_and_not_to_the_others_sink() -> None:
+    whole, placement = two_queries()
+    found = project(whole, placement)["late"]
+    assert found.latency_ms == found.mean_ms == pytest.approx(2 / 0.8 + 10 + 3 / 0.7)
+    assert found.availability == pytest.approx(0.9**2)
+    assert project(whole, placement)["early"].latency_ms == pytest.approx(2 / 0.8 + 1000 + 1 / 0.9)
+
+
+def test_its_promise_is_held_against_the_whole_way() -> None:
+    whole, placement = two_queries(Promise(latency_ms=15.0))
+    found = project(whole, placement)["late"]
+    assert not found.admitted
+    assert found.reason == "latency 16.8 ms is above the promised 15 ms"
+
+
+def test_it_needs_the_replicas_of_operators_that_it_reads() -> None:
+    whole, placement = two_queries()
+    with_backup = replace(placement, backups={"early.a": ("far",)})
+    # The source at x, and c at y; a may also run at far.
+    assert availability_of(whole, whole.query("late"), placement, Random(0)) == pytest.approx(0.9**2)
+    assert availability_of(whole, whole.query("late"), with_backup, Random(0)) == pytest.approx(0.9**2)
+    moved = replace(with_backup, homes={**placement.homes, "early.a": "y"})
+    assert availability_of(whole, whole.query("late"), moved, Random(0)) == pytest.approx(0.9**2)
+    lone = replace(placement, homes={**placement.homes, "early.a": "far"})
+    assert availability_of(whole, whole.query("late"), lone, Random(0)) == pytest.approx(0.9**3)

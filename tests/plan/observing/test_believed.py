@@ -68,7 +68,7 @@ def test_planners_reckon_with_the_rates_that_were_measured() -> None:
     rates = ideal_rates(believed(world(), SEEN))
     assert rates.per_s["q.one"] == pytest.approx(40.0)
     assert rates.per_s["q.two"] == pytest.approx(2.0 * 90.0), "a join gives as many records as it gave"
-    assert rates.load_ms["q", "one"] == pytest.approx(50.0)
+    assert rates.load_ms["q.one"] == pytest.approx(50.0)
 
 
 def test_a_forecast_wins_over_what_was_measured() -> None:

@@ -71,8 +71,8 @@ def test_planners_keep_pins_and_what_keep_says(policy: str) -> None:
     found = PLANNERS[policy](whole, running, Random(0), after_steps(5_000))
     assert found.home(f"{query_.name}.{pinned.name}") == "s2"
     lightest = np.argsort(-given.flat.load_ms, kind="stable")[6:]
-    free = [given.operators[at] for at in lightest if given.operators[at] != (query_.name, pinned.name)]
-    assert [found.home(".".join(where)) for where in free] == [running.home(".".join(where)) for where in free]
+    free = [given.operators[at] for at in lightest if given.operators[at] != f"{query_.name}.{pinned.name}"]
+    assert [found.home(stream) for stream in free] == [running.home(stream) for stream in free]
 
 
 def test_an_operator_moves_only_where_the_gain_is_above_the_price() -> None:

@@ -36,9 +36,11 @@ def random_homes(given: Problem, rng: Random) -> np.ndarray:
     return np.array([rng.randrange(len(given.sites)) for _ in given.operators], np.int64)
 
 
+@pytest.mark.parametrize("between", [False, True])
 @pytest.mark.parametrize(("objective", "tangled", "narrow", "promised"), KINDS)
-def test_moves_add_up_to_the_whole(objective: str, tangled: bool, narrow: bool, promised: bool) -> None:
+def test_moves_add_up_to_the_whole(objective: str, tangled: bool, narrow: bool, promised: bool, between: bool) -> None:
     kind = {"objective": objective, "tangled": tangled, "narrow": narrow, "promised": promised, "sinks": tangled}
+    kind["between"] = between
     for seed in range(6):
         rng = Random(seed)
         given = problem(world(seed, operators=12, **kind))
@@ -103,21 +105,23 @@ def exchanged(homes: np.ndarray, ones: list[int], others: list[int], there: int)
     return after
 
 
+@pytest.mark.parametrize("between", [False, True])
 @pytest.mark.parametrize(("tangled", "narrow"), [(False, False), (False, True), (True, False), (True, True)])
-def test_the_potential_of_a_search_is_the_published_one(tangled: bool, narrow: bool) -> None:
+def test_the_potential_of_a_search_is_the_published_one(tangled: bool, narrow: bool, between: bool) -> None:
     for seed in range(8):
-        whole = world(seed, operators=9, tangled=tangled, narrow=narrow)
+        whole = world(seed, operators=9, tangled=tangled, narrow=narrow, between=between)
         given = problem(whole)
         homes = random_homes(given, Random(seed))
         i, f, _ = pack(given.flat)
         assert close(fill(i, f, homes), potential(whole, given.placement(homes, "")).total)
 
 
+@pytest.mark.parametrize("between", [False, True])
 @pytest.mark.parametrize("tangled", [False, True])
-def test_the_latency_of_a_search_is_the_projected_one_where_nothing_is_overloaded(tangled: bool) -> None:
+def test_the_latency_of_a_search_is_the_projected_one_where_nothing_is_overloaded(tangled: bool, between: bool) -> None:
     seen = 0
     for seed in range(30):
-        whole = world(seed, operators=4, objective="latency", tangled=tangled, sinks=tangled)
+        whole = world(seed, operators=4, objective="latency", tangled=tangled, sinks=tangled, between=between)
         given = problem(whole)
         placement = given.placement(random_homes(given, Random(seed)), "")
         busy = utilisation(whole, placement, ideal_rates(whole))
@@ -129,6 +133,14 @@ def test_the_latency_of_a_search_is_the_projected_one_where_nothing_is_overloade
         assert close(fill(i, f, given.homes(placement)), expected)
         seen += 1
     assert seen > 5
+
+
+def test_queries_that_share_operators_are_held_to_their_promises_together() -> None:
+    kind = {"operators": 12, "objective": "latency", "promised": True, "between": True}
+    promised = [problem(world(seed, **kind)) for seed in range(6)]
+    sizes = [np.diff(given.flat.group_at).tolist() for given in promised]
+    assert any(max(size) > 1 for size in sizes if size)
+    assert all(sum(size) == len(given.flat.promise_ms) for size, given in zip(sizes, promised, strict=True))
 
 
 def test_what_has_left_a_site_leaves_no_noise_to_correlate_with() -> None:

@@ -90,7 +90,7 @@ def checkpoint(folder: Path, *batches: tuple[int, str], committed: int) -> Path:
 
 def fragment(name: str, *operators: str, outputs: tuple[str, ...] = ()) -> Fragment:
     """A fragment of query q."""
-    return Fragment(name, "a", "q", operators, (), None, (), (), outputs, ())
+    return Fragment(name, "a", ("q",), operators, (), None, (), (), outputs, ())
 
 
 def test_the_last_batch_of_the_reader_before_tells_where_the_next_goes_on(tmp_path: Path) -> None:

@@ -11,13 +11,12 @@ from weft.bodies.live.changes import Changes
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.state import CannotRun, State
-from weft.model import Deployment, Operator, Placement, Query
+from weft.model import Deployment, Operator, Placement, Query, dataflow
 from weft.model.wishes import MoveTo
 from weft.plan.changing.file_changed import plan_for_file
 from weft.plan.changing.fragments import Fragment, Relays, cut
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan, first_plan
 from weft.plan.dataflow.event_times import Passes, Stateful, carried_times, passes_by_sql
-from weft.plan.dataflow.graph import stream_of
 from weft.plan.network.paths import Path as Way
 from weft.plan.network.paths import Paths
 from weft.spark import embedded
@@ -68,7 +67,7 @@ def _assembled(
 ) -> Parts:  # fmt: skip
     for name, bad in spark.bad.items():
         meter.bad["recording", name] = bad
-    stateful, passes = facts(spark.analysis)
+    stateful, passes = facts(deployment, spark.analysis)
     paths = Paths(deployment)
     rules = Rules(cutting(stateful, passes), paths)
     held = journal.read(state)
@@ -96,7 +95,7 @@ def _plan(
     return found
 
 
-def facts(analysis: Analysis) -> tuple[Stateful, Passes]:
+def facts(deployment: Deployment, analysis: Analysis) -> tuple[Stateful, Passes]:
     """What Spark says of operators: which keep state, and which hand a column through."""
 
     def stateful(query: Query, operator: Operator) -> bool:
@@ -105,7 +104,7 @@ def facts(analysis: Analysis) -> tuple[Stateful, Passes]:
     def passes(query: Query, operator: Operator, name: str, column: str) -> bool:
         # Without state a function of several streams can only unite them: it is as far as the slowest.
         if operator.call is not None and len(operator.from_) > 1:
-            return column.partition(".")[0] in analysis.schemas[stream_of(query, name)].names
+            return column.partition(".")[0] in analysis.schemas[dataflow(deployment).stream(query.name, name)].names
         return passes_by_sql(query, operator, name, column)
 
     return stateful, passes

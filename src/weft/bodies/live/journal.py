@@ -14,7 +14,7 @@ import msgspec
 
 from weft.bodies.live.state import State
 from weft.model import Deployment, Placement
-from weft.plan.changing.fragments import Fragment
+from weft.plan.changing.fragments import Fragment, with_queries
 from weft.plan.changing.running_plan import RunningPlan
 
 FILE = "plan.json"
@@ -53,7 +53,7 @@ def held(found: Mapping[str, Any]) -> Held:
     instances = {stream: tuple(sites) for stream, sites in found.get("instances", others).items()}
     backups = {stream: tuple(sites) for stream, sites in found.get("backups", {}).items()}
     placement = Placement(homes, instances, backups, found.get("reasons", {}))
-    fragments = tuple(msgspec.convert(value, Fragment) for value in found["fragments"])
+    fragments = tuple(msgspec.convert(with_queries(value), Fragment) for value in found["fragments"])
     return Held(found["number"], placement, fragments, dict(found["generations"]), dict(found["gates"]))
 
 

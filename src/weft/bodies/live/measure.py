@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.bodies.live.counts import Counts
-from weft.model import Deployment, Query
-from weft.plan.dataflow.graph import sink_name, source_names
+from weft.model import Deployment, Query, dataflow, sink_name
 from weft.spark.fragments.outputs import Commit
 
 RECENT_S = 10.0
@@ -143,10 +142,10 @@ class Meter:
             kept = latencies.quantile(promise.quantile) <= promise.latency_ms
         return {
             "latency_ms": summary,
-            "records_in": sum(self.source(name) for name in source_names(self.deployment, query)),
+            "records_in": sum(self.source(name) for name in dataflow(self.deployment).sources_of(query.name)),
             "records_out": records_out,
             "dropped": 0,
-            "bad_records": sum(self.bad_of(name) for name in source_names(self.deployment, query)),
+            "bad_records": sum(self.bad_of(name) for name in dataflow(self.deployment).sources_of(query.name)),
             "promise_kept": kept,
         }
 

@@ -16,9 +16,10 @@ from weft.model import (
     ObservedSource,
     Quantiles,
     Query,
+    dataflow,
     observed_of,
+    sink_name,
 )
-from weft.plan.dataflow.graph import sink_name, source_names
 from weft.protocol.counting import came
 
 PERIOD_S_MIN = 0.5  # of a shorter one rates would tell nothing
@@ -100,7 +101,8 @@ class Observer:
     def _query(self, query: Query, sources: Mapping[str, int]) -> ObservedQuery:
         sinks = [sink_name(query, sink) for sink in query.sinks]
         given = self._new(("given", query.name), sum(self.meter.sinks.get(name, 0) for name in sinks))
-        taken = [self._new((query.name, name), sources[name]) for name in source_names(self.deployment, query)]
+        read = dataflow(self.deployment).sources_of(query.name)
+        taken = [self._new((query.name, name), sources[name]) for name in read]
         latencies = Latencies()
         for name in sinks:
             spans, self._spans[name] = self.meter.spans_since(name, self._spans.get(name, 0))

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from weft.bodies.live.run import Options, Run
-from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source, Trace, Watermark
+from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source, Trace, Watermark, dataflow
 from weft.plan.dataflow.event_times import watermark_of
-from weft.plan.dataflow.graph import stream_of
 from weft.spark.fragments.analysis import analyse
 from weft.spark.measuring import samples as trial
 from weft.spark.session.lent import Lent, let_go
@@ -207,7 +206,7 @@ class _Profile:
         return watermark.column if watermark is not None else None
 
     def _columns(self, name: str) -> tuple[Column, ...]:
-        schema = self.schemas[stream_of(self.query, name)]
+        schema = self.schemas[dataflow(self.deployment).stream(self.query.name, name)]
         return tuple(Column(one.name, one.dataType.simpleString()) for one in schema)
 
     def _alone(self, arrivals: Trace) -> Deployment:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.bodies.live.view import RunView
-from weft.model import Placement
-from weft.plan.dataflow.graph import sink_name
+from weft.model import Placement, sink_name
 from weft.plan.dataflow.ordering import is_ordering
 from weft.spark.ordering.holds import measured_order
 
@@ -39,6 +38,7 @@ def summary_of(run: RunView) -> dict[str, Any]:
         fragment.id: {
             "site": fragment.site,
             "query": fragment.query,
+            "queries": list(fragment.queries),
             "operators": list(fragment.operators),
             "stateful": fragment.stateful,
             "reads": list(fragment.inputs),

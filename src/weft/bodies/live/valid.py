@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from weft.model import Deployment
 from weft.plan.dataflow.ordering import is_ordering
-from weft.spec import SpecError, validate
+from weft.spec import SpecError, validate, with_named_reads
 
 BUILT = "deployment"
 
 
 def valid(deployment: Deployment) -> Deployment:
-    """The deployment itself; SpecError tells everything that is wrong with it at once."""
+    """The deployment, its SQL as if read from a file; SpecError tells everything that is wrong with it at once."""
     errors, _ = validate(deployment)
     wrong = [error for error in errors if error.field not in _written_out(deployment)]
     if wrong:
         raise SpecError(BUILT, wrong)
-    return deployment
+    return with_named_reads(deployment)
 
 
 def _written_out(deployment: Deployment) -> set[str]:

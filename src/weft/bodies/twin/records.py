@@ -28,7 +28,7 @@ class Records(Protocol):
     def stop_instance(self, operator: Key, site: str) -> None: ...
 
 
-def key_of(stream: str) -> tuple[str, str]:
+def names_of(stream: str) -> tuple[str, str]:
     """The query and the operator of a stream's name."""
     query, _, operator = stream.partition(".")
     return query, operator

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.model import Deployment, Placement
-from weft.plan.changing.fragments import Fragment, Relays, relays_of
+from weft.model import Deployment, Placement, dataflow
+from weft.plan.changing.fragments import Fragment, Relays, relays_of, upstream_first
 from weft.plan.changing.running_plan import RunningPlan
-from weft.plan.dataflow.graph import stream_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +44,14 @@ def _drains(deployment: Deployment, old: Fragment, after: tuple[Fragment, ...]) 
         goes_on = any(fragment.sinks == old.sinks and fragment.channels == old.channels for fragment in after)
         return () if goes_on or not old.channels else old.channels
     assert old.query is not None
-    query = deployment.query(old.query)
+    flow = dataflow(deployment)
     drains: dict[str, None] = {}
     for name in old.operators:
         new = next((one for one in after if one.query == old.query and name in one.operators), None)
         if new is None:
             continue  # its query is removed: what waits for it is nobody's
-        for upstream in query.operator(name).from_:
-            stream = stream_of(query, upstream)
-            if stream in old.channels and stream != upstream and stream not in new.channels:
+        for stream in flow.node(f"{old.query}.{name}").inputs:
+            if stream in old.channels and flow.makes(stream) and stream not in new.channels:
                 drains[stream] = None
     return tuple(drains)
 
@@ -72,16 +70,3 @@ def relays_kept(deployment: Deployment, before: tuple[Fragment, ...], placement:
                 if direct and placement.home(stream) != deployment.source(upstream).site:
                     found[fragment.query, name, upstream] = f"{upstream}@{fragment.query}.{name}"
     return found
-
-
-def upstream_first(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
-    """Fragments in an order in which each stands after the writers of what it reads."""
-    waiting = list(fragments)
-    ordered: list[Fragment] = []
-    while waiting:
-        written = {stream for fragment in waiting for stream in fragment.outputs}
-        ready = [fragment for fragment in waiting if not set(fragment.channels) & (written - set(fragment.outputs))]
-        assert ready, "streams between fragments have no cycle"
-        ordered.extend(ready)
-        waiting = [fragment for fragment in waiting if fragment not in ready]
-    return tuple(ordered)

@@ -32,12 +32,12 @@ def plan_for_file(
         if isinstance(then, Impossible):
             return then
         now = then
-    for query in deployment.queries:
-        if query.name in before:
-            continue
-        homes = {f"{query.name}.{one.name}": planned.home(f"{query.name}.{one.name}") for one in query.operators}
-        reasons = {stream: planned.reasons.get(stream, "") for stream in homes}
-        then = next_plan(now, AddQuery(query, homes, reasons), rules)
+    new = tuple(query for query in deployment.queries if query.name not in before)
+    if new:
+        streams = [f"{query.name}.{operator.name}" for query in new for operator in query.operators]
+        homes = {stream: planned.home(stream) for stream in streams}
+        reasons = {stream: planned.reasons.get(stream, "") for stream in streams}
+        then = next_plan(now, AddQuery(new, homes, reasons), rules)
         if isinstance(then, Impossible):
             return then
         now = then

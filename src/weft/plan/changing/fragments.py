@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from weft.model import Deployment, Operator, Placement, Query
+from weft.model import Dataflow, Deployment, Node, Placement, Query, dataflow
 from weft.plan.dataflow.event_times import Passes, Stateful, watermark_of
-from weft.plan.dataflow.graph import sink_name, sink_site, stream_of, topological
 
 Relays = Mapping[tuple[str, str, str], str]
 
@@ -27,7 +27,7 @@ class Fragment:
 
     id: str
     site: str
-    query: str | None
+    queries: tuple[str, ...]
     trunk: tuple[str, ...]
     branches: tuple[str, ...]
     stateful: str | None
@@ -36,6 +36,11 @@ class Fragment:
     outputs: tuple[str, ...]
     sinks: tuple[str, ...]
     relayed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def query(self) -> str | None:
+        """The query that its operators and sinks are named in; None for a relay of a source, which belongs to all."""
+        return self.queries[0] if self.queries else None
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -50,9 +55,15 @@ class Fragment:
 
 @dataclass(slots=True)
 class _Group:
+    """Operators that will be a fragment, by their streams."""
+
     trunk: list[str]
     branches: list[str] = field(default_factory=list)
     stateful: str | None = None
+
+    @property
+    def streams(self) -> list[str]:
+        return self.trunk + self.branches
 
 
 def cut(
@@ -69,9 +80,11 @@ def cut(
     fragments: list[Fragment] = []
     relayed: dict[str, str] = {}
     for query in deployment.queries:
-        fragments.extend(_of_query(deployment, query, placement, stateful, passes, relayed, relays or {}))
+        fragments.extend(_of_query(deployment, query, placement.homes, stateful, passes, relayed, relays or {}))
+    if any(dataflow(deployment).reads_others(query.name) for query in deployment.queries):
+        fragments = list(upstream_first(tuple(fragments)))
     first = [
-        Fragment(stream, deployment.source(name).site, None, (), (), None, (name,), (), (stream,), ())
+        Fragment(stream, deployment.source(name).site, (), (), (), None, (name,), (), (stream,), ())
         for stream, name in relayed.items()
     ]
     return (*first, *fragments)
@@ -80,14 +93,20 @@ def cut(
 def each_alone(deployment: Deployment, placement: Placement, relays: Relays) -> tuple[Fragment, ...]:
     """Every operator as a fragment of its own, named by its stream; sources and sinks are served where they are."""
     del relays  # who reads a source away from it is sent its records directly
-    found = []
-    for query in deployment.queries:
-        for name in topological(query):
-            stream = f"{query.name}.{name}"
-            reads = tuple(dict.fromkeys(stream_of(query, one) for one in query.operator(name).from_))
-            home = placement.home(stream)
-            found.append(Fragment(stream, home, query.name, (name,), (), None, (), reads, (stream,), ()))
-    return tuple(found)
+    return tuple(
+        Fragment(
+            node.stream, placement.home(node.stream), node.queries, (node.operator.name,), (), None, (),
+            tuple(dict.fromkeys(node.inputs)), (node.stream,), (),
+        )
+        for node in dataflow(deployment).nodes
+    )  # fmt: skip
+
+
+def with_queries(plain: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A fragment's plain form; one of an earlier version names one query, or none."""
+    if "queries" in plain:
+        return plain
+    return {**plain, "queries": [] if plain["query"] is None else [plain["query"]]}
 
 
 def relays_of(fragments: tuple[Fragment, ...]) -> Relays:
@@ -100,6 +119,19 @@ def relays_of(fragments: tuple[Fragment, ...]) -> Relays:
     return found
 
 
+def upstream_first(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+    """Fragments in an order in which each stands after the writers of what it reads."""
+    waiting = list(fragments)
+    ordered: list[Fragment] = []
+    while waiting:
+        written = {stream for fragment in waiting for stream in fragment.outputs}
+        ready = [fragment for fragment in waiting if not set(fragment.channels) & (written - set(fragment.outputs))]
+        assert ready, "streams between fragments have no cycle"
+        ordered.extend(ready)
+        waiting = [fragment for fragment in waiting if fragment not in ready]
+    return tuple(ordered)
+
+
 def source_of(stream: str) -> str:
     """The source that a relay's stream carries: all of it for everyone, or `SOURCE@QUERY.OPERATOR` for one reader."""
     return stream.partition("@")[0]
@@ -108,79 +140,75 @@ def source_of(stream: str) -> str:
 def _of_query(
     deployment: Deployment,
     query: Query,
-    placement: Placement,
+    homes: Mapping[str, str],
     stateful: Stateful,
     passes: Passes,
     relayed: dict[str, str],
     relays: Relays,
 ) -> list[Fragment]:
-    homes = {name: placement.home(f"{query.name}.{name}") for name in topological(query)}
+    flow = dataflow(deployment)
     groups = _groups(deployment, query, homes, stateful, passes)
-    group_of = {name: group for group in groups for name in group.trunk + group.branches}
-    sinks = {sink_name(query, sink): sink for sink in query.sinks}
-
-    def site_of(name: str) -> str:
-        return homes.get(name) or deployment.source(name).site
-
+    group_of = {stream: group for group in groups for stream in group.streams}
     fragments: list[Fragment] = []
     for group in groups:
-        names = group.trunk + group.branches
-        site = homes[names[0]]
+        nodes = [flow.node(stream) for stream in group.streams]
+        site = homes[nodes[0].stream]
         sources: dict[str, None] = {}
         channels: dict[str, None] = {}
         through: list[tuple[str, str]] = []
-        for name in names:
-            for upstream in query.operator(name).from_:
+        for node in nodes:
+            for upstream in node.inputs:
                 if group_of.get(upstream) is group:
                     continue
-                if upstream in homes:
-                    channels[stream_of(query, upstream)] = None
+                if flow.makes(upstream):
+                    channels[upstream] = None
                     continue
-                relay = relays.get((query.name, name, upstream))
-                if relay is None and deployment.source(upstream).site == site:
+                relay = relays.get((query.name, node.operator.name, upstream))
+                if relay is None and flow.sources[upstream].site == site:
                     sources[upstream] = None
                     continue
                 stream = relay or upstream
                 channels[stream] = None
                 relayed[stream] = upstream
-                through.append((name, stream))
+                through.append((node.operator.name, stream))
         away = [
-            name
-            for name in names
-            if any(group_of[reader.name] is not group for reader in query.consumers(name))
-            or any(sink.from_ == name and sink_site(deployment, query, sink, homes) != site for sink in query.sinks)
+            node.stream
+            for node in nodes
+            if any(group_of.get(reader.stream) is not group for reader in flow.readers(node.stream))
+            or any(outlet.site(flow, homes) != site for outlet in flow.shown(node.stream))
         ]
         here = [
-            label
-            for label, sink in sinks.items()
-            if sink.from_ in names and sink_site(deployment, query, sink, homes) == site
+            outlet.name
+            for outlet in flow.outlets_of(query.name)
+            if outlet.stream in group.streams and outlet.site(flow, homes) == site
         ]
+        first = group.stateful or group.trunk[0]
         fragments.append(
             Fragment(
-                id=f"{query.name}.{group.stateful or group.trunk[0]}",
+                id=first,
                 site=site,
-                query=query.name,
-                trunk=tuple(group.trunk),
-                branches=tuple(group.branches),
-                stateful=group.stateful,
+                queries=(query.name,),
+                trunk=tuple(flow.node(stream).operator.name for stream in group.trunk),
+                branches=tuple(flow.node(stream).operator.name for stream in group.branches),
+                stateful=None if group.stateful is None else flow.node(group.stateful).operator.name,
                 sources=tuple(sources),
                 channels=tuple(channels),
-                outputs=tuple(f"{query.name}.{name}" for name in away),
+                outputs=tuple(away),
                 sinks=tuple(here),
                 relayed=tuple(through),
             )
         )
-    for label, sink in sinks.items():
-        site = sink_site(deployment, query, sink, homes)
-        is_source = sink.from_ not in homes
-        if is_source or site != site_of(sink.from_):
-            stream = stream_of(query, sink.from_)
-            direct = is_source and site == site_of(sink.from_)
+    for outlet in flow.outlets_of(query.name):
+        site, stream = outlet.site(flow, homes), outlet.stream
+        is_source = not flow.makes(stream)
+        if is_source or site != homes[stream]:
+            direct = is_source and site == flow.sources[stream].site
             if is_source and not direct:
                 relayed[stream] = stream
             reads = ((stream,), ()) if direct else ((), (stream,))
+            relay_id = _relay_id(query, outlet.name)
             fragments.append(
-                Fragment(_relay_id(query, label), site, query.name, (), (), None, reads[0], reads[1], (), (label,))
+                Fragment(relay_id, site, (query.name,), (), (), None, reads[0], reads[1], (), (outlet.name,))
             )
     return fragments
 
@@ -194,56 +222,55 @@ def _relay_id(query: Query, label: str) -> str:
 
 
 def _groups(
-    deployment: Deployment, query: Query, homes: dict[str, str], stateful: Stateful, passes: Passes
+    deployment: Deployment, query: Query, homes: Mapping[str, str], stateful: Stateful, passes: Passes
 ) -> list[_Group]:
+    flow = dataflow(deployment)
     groups: list[_Group] = []
     group_of: dict[str, _Group] = {}
-    for name in topological(query):
-        operator = query.operator(name)
-        keeps_state = stateful(query, operator)
-        upstream = [other for other in operator.from_ if other in group_of and homes[other] == homes[name]]
-        if not keeps_state and len(operator.from_) == 1 and upstream:
+    for node in flow.owned(query.name):
+        keeps_state = stateful(query, node.operator)
+        # Only what this query makes itself is in a group here: between queries there is always a channel.
+        upstream = [other for other in node.inputs if other in group_of and homes[other] == homes[node.stream]]
+        if not keeps_state and len(node.inputs) == 1 and upstream:
             group = group_of[upstream[0]]
-            if not group.branches and group.trunk[-1] == upstream[0] and _feeds_only(query, upstream[0], name):
-                group.trunk.append(name)
+            if not group.branches and group.trunk[-1] == upstream[0] and _feeds_only(flow, upstream[0], node.stream):
+                group.trunk.append(node.stream)
             else:
-                group.branches.append(name)
-            group_of[name] = group
+                group.branches.append(node.stream)
+            group_of[node.stream] = group
             continue
-        group = _Group([], [], name if keeps_state else None)
+        group = _Group([], [], node.stream if keeps_state else None)
         for other in dict.fromkeys(upstream):
             joined = group_of[other]
-            if joined not in groups or not _absorbable(deployment, query, operator, other, joined, passes):
+            if joined not in groups or not _absorbable(deployment, query, node, other, joined, passes):
                 continue
             groups.remove(joined)
             group.trunk.extend(joined.trunk)
-        group.trunk.append(name)
+        group.trunk.append(node.stream)
         groups.append(group)
         for member in group.trunk:
             group_of[member] = group
     return groups
 
 
-def _feeds_only(query: Query, name: str, reader: str) -> bool:
-    """Whether a stream goes to one operator and nowhere else."""
-    return [operator.name for operator in query.consumers(name)] == [reader] and all(
-        sink.from_ != name for sink in query.sinks
-    )
+def _feeds_only(flow: Dataflow, stream: str, reader: str) -> bool:
+    """Whether a stream goes to one operator and nowhere else, to no other query either."""
+    return [node.stream for node in flow.readers(stream)] == [reader] and not flow.shown(stream)
 
 
 def _absorbable(
-    deployment: Deployment, query: Query, operator: Operator, upstream: str, group: _Group, passes: Passes
+    deployment: Deployment, query: Query, node: Node, upstream: str, group: _Group, passes: Passes
 ) -> bool:
     """Whether a whole upstream group may lie in an operator's trunk."""
+    flow = dataflow(deployment)
     if group.stateful is not None or group.branches or group.trunk[-1] != upstream:
         return False
-    if not _feeds_only(query, upstream, operator.name):
+    if not _feeds_only(flow, upstream, node.stream):
         return False
-    watermark = watermark_of(deployment, query, operator, upstream)
+    watermark = watermark_of(deployment, query, node.operator, flow.node(upstream).operator.name)
     if watermark is None or watermark.column is None:
         return True
+    members = [flow.node(stream).operator for stream in group.trunk]
     return all(
-        passes(query, query.operator(member), other, watermark.column)
-        for member in group.trunk
-        for other in query.operator(member).from_
+        passes(query, member, other, watermark.column) for member in members for other in member.from_
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from weft.model import Deployment, Operator, Placement, Query
+from weft.model import Deployment, Operator, Placement, Query, dataflow
 from weft.model.wishes import AddQuery, MoveTo, RemoveQuery, Replace, ScaleTo, TakeOver, Wish
 from weft.plan.changing.difference import relays_kept
 from weft.plan.changing.fragments import Fragment
@@ -152,18 +152,19 @@ def _scaled(now: RunningPlan, wish: ScaleTo, rules: Rules) -> tuple[Deployment, 
 
 
 def _added(now: RunningPlan, wish: AddQuery, rules: Rules) -> tuple[Deployment, Placement] | Impossible:
-    query = wish.query
-    if any(one.name == query.name for one in now.deployment.queries):
-        return Impossible(f"there is a query {query.name} already")
-    deployment = replace(now.deployment, queries=(*now.deployment.queries, query))
+    names = [query.name for query in now.deployment.queries]
+    for query in wish.queries:
+        if query.name in names:
+            return Impossible(f"there is a query {query.name} already")
+    deployment = replace(now.deployment, queries=(*now.deployment.queries, *wish.queries))
     placement = now.placement
-    for operator in query.operators:
-        stream = f"{query.name}.{operator.name}"
+    streams = [f"{query.name}.{operator.name}" for query in wish.queries for operator in query.operators]
+    for stream in streams:
         if stream not in wish.homes:
             return Impossible(f"the placement puts {stream} nowhere")
         placement = placement.put(stream, wish.homes[stream], wish.reasons.get(stream, wish.reason))
     paths = rules.paths
-    why_not = _first(why_impossible(deployment, placement, stream, to, paths) for stream, to in wish.homes.items())
+    why_not = _first(why_impossible(deployment, placement, one, wish.homes[one], paths) for one in streams)
     return Impossible(why_not) if why_not else (deployment, placement)
 
 
@@ -211,22 +212,21 @@ def why_impossible(deployment: Deployment, placement: Placement, stream: str, to
     """Why an operator cannot run at a site, given where all others run; None where it can, room left aside."""
     if all(site.name != to for site in deployment.sites):
         return _no_site(deployment, to)
-    query, operator = _named(deployment, stream)
-    homes = {one.name: placement.home(f"{query.name}.{one.name}") for one in query.operators}
-    for upstream in operator.from_:
-        start = homes.get(upstream) or deployment.source(upstream).site
-        why_not = paths.why_not(start, to)
+    flow = dataflow(deployment)
+    node = flow.node(stream)
+    for name, upstream in zip(node.operator.from_, node.inputs, strict=True):
+        why_not = paths.why_not(flow.site_of(upstream, placement.homes), to)
         if why_not:
-            return f"it reads {upstream}: {why_not}"
-    for reader in query.consumers(operator.name):
-        why_not = paths.why_not(to, homes[reader.name])
+            return f"it reads {name}: {why_not}"
+    for reader in flow.readers(stream):
+        why_not = paths.why_not(to, placement.home(reader.stream))
         if why_not:
-            return f"{reader.name} reads it: {why_not}"
-    for sink in query.sinks:
-        if sink.from_ == operator.name and sink.site is not None:
-            why_not = paths.why_not(to, sink.site)
+            return f"{reader.operator.name if reader.queries == node.queries else reader.stream} reads it: {why_not}"
+    for outlet in flow.shown(stream):
+        if outlet.sink.site is not None:
+            why_not = paths.why_not(to, outlet.sink.site)
             if why_not:
-                return f"its sink stands at {sink.site}: {why_not}"
+                return f"its sink stands at {outlet.sink.site}: {why_not}"
     return None
 
 
@@ -234,7 +234,7 @@ def no_room(deployment: Deployment, placement: Placement, leaving: Mapping[str, 
     """Why a site cannot take the operators that come to it, by the rates of the file; None where it can."""
     if all(site.name != to for site in deployment.sites):
         return None
-    loads = {".".join(where): load for where, load in ideal_rates(deployment).load_ms.items()}
+    loads = ideal_rates(deployment).load_ms
     site = deployment.site(to)
     room = 1000.0 * site.capacity * site.quota
     coming = [stream for stream, end in leaving.items() if end == to]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from weft.model import Column, Deployment, Operator, Query, Watermark
-from weft.plan.dataflow.graph import stream_of
+from weft.model import Column, Deployment, Operator, Query, Watermark, dataflow
+from weft.model.dataflow import SameDeployment
 
 Stateful = Callable[[Query, Operator], bool]
 Passes = Callable[[Query, Operator, str, str], bool]
@@ -54,28 +54,13 @@ def time_column_of(deployment: Deployment, query: Query, name: str) -> str | Non
     """The event time of a stream where none is named, as the check finds it; None where none is handed on."""
     from weft.spec import event_time_of
 
-    every = _columns(_Same(deployment))
+    every = _columns(SameDeployment(deployment))
     own = {operator.name: every[f"{query.name}.{operator.name}"] for operator in query.operators}
     return event_time_of(deployment, query, name, {**every, **own})
 
 
-class _Same:
-    """A deployment as a key: the same object, since its values cannot all be hashed and it cannot change."""
-
-    __slots__ = ("deployment",)
-
-    def __init__(self, deployment: Deployment) -> None:
-        self.deployment = deployment
-
-    def __hash__(self) -> int:
-        return id(self.deployment)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.deployment is self.deployment
-
-
 @lru_cache(maxsize=16)
-def _columns(key: _Same) -> dict[str, tuple[Column, ...] | None]:
+def _columns(key: SameDeployment) -> dict[str, tuple[Column, ...] | None]:
     from weft.spec import columns
 
     return columns(key.deployment)
@@ -90,16 +75,17 @@ def passes_by_sql(query: Query, operator: Operator, name: str, column: str) -> b
 
 def carried_times(deployment: Deployment, stateful: Stateful, passes: Passes) -> Times:
     """Follow every watermark back to where its event time is born."""
+    flow, queries = dataflow(deployment), {query.name: query for query in deployment.queries}
     origins: dict[tuple[str, str], Origin] = {}
 
-    def follow(query: Query, name: str, column: str) -> None:
-        stream = stream_of(query, name)
+    def follow(stream: str, column: str) -> None:
         if (stream, column) in origins:
             return
-        if stream == name:
+        if not flow.makes(stream):
             origins[stream, column] = "measured"
             return
-        operator = query.operator(name)
+        node = flow.node(stream)
+        query, operator = queries[node.queries[0]], node.operator
         if stateful(query, operator):
             # What puts records in order has come as far as the last record that it let go.
             is_watermark = operator.watermarks and operator.order is None
@@ -107,15 +93,14 @@ def carried_times(deployment: Deployment, stateful: Stateful, passes: Passes) ->
             return
         if all(passes(query, operator, upstream, column) for upstream in operator.from_):
             origins[stream, column] = "passed"
-            for upstream in operator.from_:
-                follow(query, upstream, column)
+            for upstream in node.inputs:
+                follow(upstream, column)
             return
         origins[stream, column] = "measured"
 
-    for query in deployment.queries:
-        for operator in query.operators:
-            for name in operator.from_:
-                watermark = watermark_of(deployment, query, operator, name)
-                if watermark is not None and watermark.column is not None:
-                    follow(query, name, watermark.column)
+    for node in flow.nodes:
+        for name, stream in zip(node.operator.from_, node.inputs, strict=True):
+            watermark = watermark_of(deployment, queries[node.queries[0]], node.operator, name)
+            if watermark is not None and watermark.column is not None:
+                follow(stream, watermark.column)
     return Times(origins)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft.model import Cost, Deployment, Operator, Placement, Query, Watermark
+from weft.model import Cost, Dataflow, Deployment, Operator, Placement, Query, Watermark
 from weft.plan.dataflow.event_times import time_column_of
 from weft.spec import AT_ONCE, is_ordering, is_stateful, order_of, with_ordered_time, with_reads_from
 
@@ -35,21 +35,20 @@ def _orders(query: Query, name: str) -> bool:
     return any(operator.name == name and is_ordering(operator) for operator in query.operators)
 
 
-def orders_before(query: Query, name: str) -> tuple[str | None, ...]:
-    """The last ordering operator on each way that records take to an operator, None where there is none."""
-    known = {operator.name: operator for operator in query.operators}
+def orders_before(flow: Dataflow, stream: str) -> tuple[str | None, ...]:
+    """The streams last put in order on each way that records take to an operator, None where none was."""
     found: dict[str | None, None] = {}
-    waiting, seen = list(known[name].from_), set()
+    waiting, seen = list(flow.node(stream).inputs), set()
     while waiting:
         upstream = waiting.pop()
         if upstream in seen:
             continue
         seen.add(upstream)
-        operator = known.get(upstream)
-        if operator is None or is_ordering(operator):
-            found[None if operator is None else upstream] = None
+        node = flow.node(upstream) if flow.makes(upstream) else None
+        if node is None or is_ordering(node.operator):
+            found[None if node is None else upstream] = None
         else:
-            waiting.extend(operator.from_)
+            waiting.extend(node.inputs)
     return tuple(sorted(found, key=lambda one: one or ""))
 
 
@@ -63,7 +62,7 @@ def _ordered(deployment: Deployment, query: Query) -> Query:
             continue
         instead: dict[str, str] = {}
         for name, column in columns.items():
-            own = f"{operator.name}_order" if len(columns) == 1 else f"{operator.name}_order_{name}"
+            own = f"{operator.name}_order" if len(columns) == 1 else f"{operator.name}_order_{name.replace('.', '_')}"
             while any(one.name == own for one in query.operators) or any(s.name == own for s in deployment.sources):
                 own += "_"
             instead[name] = own

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.model import Deployment, Operator
+from weft.model import Deployment, Operator, dataflow
 from weft.model.queries import COST_MS_DEFAULT, SELECTIVITY_DEFAULT
 from weft.plan.dataflow.arrivals import shape_of
-from weft.plan.dataflow.graph import topological
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Records per second of every stream, load (ms of work per second) of every operator, and what was assumed."""
+    """Records per second of every stream, load (ms of work per second) of what makes it, and what was assumed."""
 
     per_s: dict[str, float]
-    load_ms: dict[tuple[str, str], float]
+    load_ms: dict[str, float]
     warnings: tuple[str, ...]
 
 
 def ideal_rates(deployment: Deployment) -> Rates:
     """Potential §2.2.1: source rates through selectivities; a join's selectivity is over the product of its inputs."""
     per_s: dict[str, float] = {}
-    load_ms: dict[tuple[str, str], float] = {}
+    load_ms: dict[str, float] = {}
     warnings: list[str] = []
     for source in deployment.sources:
         if source.arrivals is None:
@@ -30,23 +29,20 @@ def ideal_rates(deployment: Deployment) -> Rates:
             warnings.append(f"source {source.name}: no arrivals declared, its load is taken as 0")
         else:
             per_s[source.name] = shape_of(source.arrivals).mean_per_s
-    for query in deployment.queries:
-        own = {operator.name: operator for operator in query.operators}
-        for name in topological(query):
-            operator = own[name]
-            inputs = [per_s[f"{query.name}.{stream}" if stream in own else stream] for stream in operator.from_]
-            assumed = [
-                f"{key} {value}"
-                for key, value, given in (
-                    ("cost_ms", COST_MS_DEFAULT, operator.cost_ms),
-                    ("selectivity", SELECTIVITY_DEFAULT, operator.selectivity),
-                )
-                if given is None
-            ]
-            if assumed:
-                warnings.append(f"operator {query.name}.{name}: {' and '.join(assumed)} assumed, none declared")
-            load_ms[query.name, name] = cost_ms(operator) * sum(inputs)
-            per_s[f"{query.name}.{name}"] = output_rate(operator, inputs)
+    for node in dataflow(deployment).nodes:
+        operator, inputs = node.operator, [per_s[stream] for stream in node.inputs]
+        assumed = [
+            f"{key} {value}"
+            for key, value, given in (
+                ("cost_ms", COST_MS_DEFAULT, operator.cost_ms),
+                ("selectivity", SELECTIVITY_DEFAULT, operator.selectivity),
+            )
+            if given is None
+        ]
+        if assumed:
+            warnings.append(f"operator {node.stream}: {' and '.join(assumed)} assumed, none declared")
+        load_ms[node.stream] = cost_ms(operator) * sum(inputs)
+        per_s[node.stream] = output_rate(operator, inputs)
     return Rates(per_s, load_ms, tuple(warnings))
 
 

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from random import Random
 
-from weft.model import Deployment, Placement, Query
-from weft.plan.dataflow.graph import sink_site, source_names
+from weft.model import Deployment, Placement, Query, dataflow
 
-Where = tuple[str, str]
 EXACT_MAX = 20
 SAMPLES = 20_000
 WAYS_MAX = 50_000
@@ -33,13 +31,13 @@ def availability(
 
 
 def availability_of(deployment: Deployment, query: Query, placement: Placement, rng: Random) -> float:
-    """How likely a query is up: a replica of every operator, and the sites of its sources and sinks."""
+    """How likely a query is up: a replica of every operator behind it, and the sites of its sources and sinks."""
     failing = {site.name: site.failure_probability for site in deployment.sites}
-    needed = [placement.sites_of(f"{query.name}.{operator.name}") for operator in query.operators]
-    needed += [(deployment.source(name).site,) for name in source_names(deployment, query)]
-    homes = {operator.name: placement.home(f"{query.name}.{operator.name}") for operator in query.operators}
+    flow = dataflow(deployment)
+    needed = [placement.sites_of(node.stream) for node in flow.behind(query.name)]
+    needed += [(flow.sources[name].site,) for name in flow.sources_of(query.name)]
     # A sink that names no site is wherever its operator is.
-    needed += [(sink_site(deployment, query, sink, homes),) for sink in query.sinks if sink.site is not None]
+    needed += [(sink.site,) for sink in query.sinks if sink.site is not None]
     return availability(needed, failing, rng)
 
 

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from weft.model import Deployment, Placement, Query
+from weft.model import Deployment, Placement, dataflow
 from weft.plan.dataflow.arrivals import shape_of
-from weft.plan.dataflow.graph import stream_of, topological
 from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates, joins, output_rate
 from weft.plan.network.paths import Paths
 
-Where = tuple[str, str]
 # A variance below this share of the squared mean is rounding, not change.
 STILL = 1e-18
 
@@ -37,7 +35,7 @@ class Series:
     """Work asked of every operator (ms per second) in each period, and how long the periods are."""
 
     spans_s: tuple[float, ...]
-    load_ms: dict[Where, tuple[float, ...]]
+    load_ms: dict[str, tuple[float, ...]]
 
     def mean(self, values: Sequence[float]) -> float:
         """The mean over time."""
@@ -64,29 +62,27 @@ def load_series(deployment: Deployment) -> Series:
     ends = {end for rates_told in told.values() for end in rates_told.ends_s()}
     moments = [0.0, *sorted(ends)] if ends else [0.0, 1.0]
     spans = tuple(end - start for start, end in pairwise(moments))
-    load: dict[Where, list[float]] = {where: [] for where in rates.load_ms}
+    load: dict[str, list[float]] = {stream: [] for stream in rates.load_ms}
     for start, span in zip(moments, spans, strict=False):
         middle_s = start + span / 2
         per_s = {
             source.name: told[source.name].at(middle_s) if source.name in told else rates.per_s[source.name]
             for source in deployment.sources
         }
-        for query in deployment.queries:
-            for name in topological(query):
-                operator = query.operator(name)
-                inputs = [per_s[stream_of(query, other)] for other in operator.from_]
-                load[query.name, name].append(cost_ms(operator) * sum(inputs))
-                per_s[f"{query.name}.{name}"] = output_rate(operator, inputs)
-    return Series(spans, {where: tuple(values) for where, values in load.items()})
+        for node in dataflow(deployment).nodes:
+            inputs = [per_s[stream] for stream in node.inputs]
+            load[node.stream].append(cost_ms(node.operator) * sum(inputs))
+            per_s[node.stream] = output_rate(node.operator, inputs)
+    return Series(spans, {stream: tuple(values) for stream, values in load.items()})
 
 
 def _load(deployment: Deployment, placement: Placement, series: Series, penalty: float) -> float:
     total = 0.0
     for site in deployment.sites:
-        here = [where for where in series.load_ms if placement.home(".".join(where)) == site.name]
+        here = [stream for stream in series.load_ms if placement.home(stream) == site.name]
         if not here:
             continue
-        asked_ms = sum(series.mean(series.load_ms[where]) for where in here)
+        asked_ms = sum(series.mean(series.load_ms[stream]) for stream in here)
         filled = asked_ms / (1000.0 * site.capacity) / site.quota
         total += len(here) * (filled if filled < 1 else 1 + penalty * (filled - 1))
     return total
@@ -95,10 +91,10 @@ def _load(deployment: Deployment, placement: Placement, series: Series, penalty:
 def _correlation(deployment: Deployment, placement: Placement, series: Series) -> float:
     total = 0.0
     for site in deployment.sites:
-        here = [where for where in series.load_ms if placement.home(".".join(where)) == site.name]
-        sums = [sum(values) for values in zip(*(series.load_ms[where] for where in here), strict=True)]
-        for where in here if len(here) > 1 else []:
-            own = series.load_ms[where]
+        here = [stream for stream in series.load_ms if placement.home(stream) == site.name]
+        sums = [sum(values) for values in zip(*(series.load_ms[stream] for stream in here), strict=True)]
+        for stream in here if len(here) > 1 else []:
+            own = series.load_ms[stream]
             total += correlation(series, own, [every - mine for every, mine in zip(sums, own, strict=True)])
     return total
 
@@ -121,18 +117,17 @@ def _network(deployment: Deployment, placement: Placement) -> float:
     rates = ideal_rates(deployment)
     crossings: list[tuple[str, str]] = []
     kbps: dict[tuple[str, str], float] = {}
-    for query in deployment.queries:
-        bytes_ = record_bytes(deployment, query, rates)
-        for operator in query.operators:
-            home = placement.home(f"{query.name}.{operator.name}")
-            away = {placement.home(f"{query.name}.{reader.name}") for reader in query.consumers(operator.name)} - {home}
-            for end in sorted(away):
-                path = paths.between(home, end)
-                assert path is not None, f"a placement without a way from {home} to {end}"
-                for way in pairwise(path.sites):
-                    crossings.append(way)
-                    sent = rates.per_s[f"{query.name}.{operator.name}"] * bytes_[operator.name] * 8 / 1000
-                    kbps[way] = kbps.get(way, 0.0) + sent
+    flow, bytes_ = dataflow(deployment), record_bytes(deployment, rates)
+    for node in flow.nodes:
+        home = placement.home(node.stream)
+        away = {placement.home(reader.stream) for reader in flow.readers(node.stream)} - {home}
+        for end in sorted(away):
+            path = paths.between(home, end)
+            assert path is not None, f"a placement without a way from {home} to {end}"
+            for way in pairwise(path.sites):
+                crossings.append(way)
+                sent = rates.per_s[node.stream] * bytes_[node.stream] * 8 / 1000
+                kbps[way] = kbps.get(way, 0.0) + sent
     return math.fsum(_tension(paths, way, kbps[way]) for way in crossings)
 
 
@@ -142,30 +137,29 @@ def _tension(paths: Paths, way: tuple[str, str], kbps: float) -> float:
     return link.delay_ms * max(1.0, full)
 
 
-def record_bytes(deployment: Deployment, query: Query, rates: Rates) -> dict[str, float]:
-    """How large an operator's records are, which no one declares: a join's as both inputs', others' by their rates."""
+def record_bytes(deployment: Deployment, rates: Rates) -> dict[str, float]:
+    """How large each stream's records are: a join's as both of its inputs', others' as theirs by their rates."""
     sizes = {source.name: source.record_bytes for source in deployment.sources}
-    for name in topological(query):
-        inputs = query.operator(name).from_
-        if joins(query.operator(name)):
-            sizes[name] = sum(sizes[other] for other in inputs)
+    for node in dataflow(deployment).nodes:
+        if joins(node.operator):
+            sizes[node.stream] = sum(sizes[other] for other in node.inputs)
             continue
-        weights = [rates.per_s[stream_of(query, other)] for other in inputs]
+        weights = [rates.per_s[other] for other in node.inputs]
         if not any(weights):
-            weights = [1.0] * len(inputs)
-        sizes[name] = sum(sizes[other] * weight for other, weight in zip(inputs, weights, strict=True)) / sum(weights)
+            weights = [1.0] * len(weights)
+        total = sum(sizes[other] * weight for other, weight in zip(node.inputs, weights, strict=True))
+        sizes[node.stream] = total / sum(weights)
     return sizes
 
 
 def crossings(deployment: Deployment, placement: Placement, rates: Rates) -> list[tuple[str, str, float]]:
     """Every stream with the sites of its ends and its kbps: sources and sinks that name a site included."""
     found: list[tuple[str, str, float]] = []
+    flow, bytes_ = dataflow(deployment), record_bytes(deployment, rates)
     for query in deployment.queries:
-        homes = {op.name: placement.home(f"{query.name}.{op.name}") for op in query.operators}
-        bytes_ = record_bytes(deployment, query, rates)
-        reads = [(name, homes[op.name]) for op in query.operators for name in dict.fromkeys(op.from_)]
-        reads += [(sink.from_, sink.site) for sink in query.sinks if sink.site is not None]
-        for name, end in reads:
-            start = homes.get(name) or deployment.source(name).site
-            found.append((start, end, rates.per_s[stream_of(query, name)] * bytes_[name] * 8 / 1000))
+        nodes, outlets = flow.owned(query.name), flow.outlets_of(query.name)
+        reads = [(stream, placement.home(node.stream)) for node in nodes for stream in dict.fromkeys(node.inputs)]
+        reads += [(outlet.stream, outlet.sink.site) for outlet in outlets if outlet.sink.site is not None]
+        for stream, end in reads:
+            found.append((flow.site_of(stream, placement.homes), end, rates.per_s[stream] * bytes_[stream] * 8 / 1000))
     return found

@@ -11,8 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.model import Deployment, Placement, Query, Sink
-from weft.plan.dataflow.graph import sink_site, source_names, topological
+from weft.model import Dataflow, Deployment, Operator, Outlet, Placement, Query, dataflow
 from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates
 from weft.plan.dataflow.shares import shares
 from weft.plan.judging.potential import crossings
@@ -49,8 +48,8 @@ def project(
 def utilisation(deployment: Deployment, placement: Placement, rates: Rates) -> dict[str, float]:
     """Load over capacity of every site, from all operators placed on it; sites of capacity 0 only send."""
     load_ms = {site.name: 0.0 for site in deployment.sites}
-    for (query, operator), load in rates.load_ms.items():
-        load_ms[placement.home(f"{query}.{operator}")] += load
+    for stream, load in rates.load_ms.items():
+        load_ms[placement.home(stream)] += load
     return {site.name: _share(load_ms[site.name], 1000.0 * site.capacity) for site in deployment.sites}
 
 
@@ -85,15 +84,15 @@ def _of_query(
     deployment: Deployment, query: Query, placement: Placement, rates: Rates, busy: Mapping[str, float], paths: Paths,
     hop_ms: float,
 ) -> Projection:  # fmt: skip
-    homes = {operator.name: placement.home(f"{query.name}.{operator.name}") for operator in query.operators}
-    steps = _Steps(deployment, query, homes, busy, paths, hop_ms)
+    flow = dataflow(deployment)
+    steps = _Steps(deployment, flow, query.name, placement.homes, busy, paths, hop_ms)
     slowest, way = steps.slowest()
     latency_ms = slowest if math.isfinite(slowest) else None
     mean_ms = steps.mean_ms(rates) if latency_ms is not None else None
-    sites = _sites(deployment, query, homes)
+    sites = _sites(flow, query.name, placement.homes)
     availability = math.prod(1.0 - deployment.site(name).failure_probability for name in sites)
     overloaded = [name for name in way if busy[name] >= 1]
-    broken = _broken(query, latency_ms, availability, overloaded, _lost(query, homes, busy))
+    broken = _broken(query, latency_ms, availability, overloaded, _lost(flow, query.name, placement.homes, busy))
     if broken:
         return Projection(latency_ms, availability, False, "; ".join(broken), mean_ms)
     if latency_ms is None:
@@ -103,11 +102,12 @@ def _of_query(
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """What every step through a query takes: its operators at their sites, its streams between them."""
+    """What every step to a query's results takes: the operators behind it at their sites, streams between them."""
 
     deployment: Deployment
-    query: Query
-    homes: dict[str, str]
+    flow: Dataflow
+    query: str
+    homes: Mapping[str, str]
     busy: Mapping[str, float]
     paths: Paths
     hop_ms: float
@@ -115,49 +115,58 @@ class _Steps:
     def slowest(self) -> tuple[float, tuple[str, ...]]:
         """The latency of the slowest way to a sink, infinite over a full site, and the sites of its operators."""
         done: dict[str, tuple[float, tuple[str, ...]]] = {source.name: (0.0, ()) for source in self.deployment.sources}
-        for name in topological(self.query):
-            home = self.homes[name]
-            arrivals = ((done[other], self._stream_ms(other, home)) for other in self.query.operator(name).from_)
+        for node in self.flow.behind(self.query):
+            home = self.homes[node.stream]
+            arrivals = ((done[other], self._stream_ms(other, home)) for other in node.inputs)
             latency_ms, way = max((before + more, way) for (before, way), more in arrivals)
-            done[name] = (latency_ms + self._visit_ms(name), (*way, home))
-        ends = ((done[sink.from_], self._sink_ms(sink)) for sink in self.query.sinks)
+            done[node.stream] = (latency_ms + self._visit_ms(node.operator, home), (*way, home))
+        ends = ((done[outlet.stream], self._outlet_ms(outlet)) for outlet in self.flow.outlets_of(self.query))
         return max((before + more, way) for (before, way), more in ends)
 
     def mean_ms(self, rates: Rates) -> float:
         """The mean latency of results, each operator, stream and sink by the share of results that pass there."""
-        part = shares(self.query, rates)
-        visits = sum(share * self._visit_ms(name) for name, share in part.operators.items() if share > 0)
+        part, node = shares(self.flow, self.query, rates), self.flow.node
+        visits = sum(
+            share * self._visit_ms(node(stream).operator, self.homes[stream])
+            for stream, share in part.operators.items()
+            if share > 0
+        )
         streams = sum(share * self._stream_ms(name, self.homes[to]) for (name, to), share in part.streams.items())
-        ends = sum(share * self._sink_ms(sink) for sink, share in zip(self.query.sinks, part.sinks, strict=True))
+        outlets = self.flow.outlets_of(self.query)
+        ends = sum(share * self._outlet_ms(outlet) for outlet, share in zip(outlets, part.sinks, strict=True))
         return visits + streams + ends
 
-    def _visit_ms(self, name: str) -> float:
-        site = self.deployment.site(self.homes[name])
+    def _visit_ms(self, operator: Operator, home: str) -> float:
+        site = self.deployment.site(home)
         if self.busy[site.name] >= 1 or not site.capacity:
             return math.inf
-        return cost_ms(self.query.operator(name)) / site.capacity / (1.0 - self.busy[site.name])
+        return cost_ms(operator) / site.capacity / (1.0 - self.busy[site.name])
 
-    def _stream_ms(self, name: str, end: str) -> float:
-        start = self.homes.get(name) or self.deployment.source(name).site
+    def _stream_ms(self, stream: str, end: str) -> float:
+        start = self.flow.site_of(stream, self.homes)
         path = self.paths.between(start, end)
         assert path is not None, f"a placement without a way from {start} to {end}"
         return path.delay_ms + self.hop_ms * (start != end)
 
-    def _sink_ms(self, sink: Sink) -> float:
-        return self._stream_ms(sink.from_, sink_site(self.deployment, self.query, sink, self.homes))
+    def _outlet_ms(self, outlet: Outlet) -> float:
+        return self._stream_ms(outlet.stream, outlet.site(self.flow, self.homes))
 
 
-def _sites(deployment: Deployment, query: Query, homes: dict[str, str]) -> list[str]:
-    """The sites without which a query does not run: those of its sources, operators and sinks."""
-    used = {deployment.source(name).site for name in source_names(deployment, query)} | set(homes.values())
-    used |= {sink_site(deployment, query, sink, homes) for sink in query.sinks}
+def _sites(flow: Dataflow, query: str, homes: Mapping[str, str]) -> list[str]:
+    """The sites without which a query does not run: those of its sources, its sinks and the operators behind it."""
+    used = {flow.sources[name].site for name in flow.sources_of(query)}
+    used |= {homes[node.stream] for node in flow.behind(query)}
+    used |= {outlet.site(flow, homes) for outlet in flow.outlets_of(query)}
     return sorted(used)
 
 
-def _lost(query: Query, homes: dict[str, str], busy: Mapping[str, float]) -> float:
+def _lost(flow: Dataflow, query: str, homes: Mapping[str, str], busy: Mapping[str, float]) -> float:
     """The share of records that queues which may drop lose on full sites."""
-    dropping = [op for op in query.operators if op.queue is not None and op.queue.when_full == "drop"]
-    return max((1.0 - 1.0 / busy[homes[op.name]] for op in dropping if busy[homes[op.name]] > 1), default=0.0)
+    queues = [(node.operator.queue, busy[homes[node.stream]]) for node in flow.behind(query)]
+    return max(
+        (1.0 - 1.0 / used for queue, used in queues if queue is not None and queue.when_full == "drop" and used > 1),
+        default=0.0,
+    )
 
 
 def _broken(

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from weft.model import Constant, Cost, Deployment, Observed, Operator, Poisson, Query, Source
-from weft.plan.dataflow.graph import stream_of
 
 
 def believed(deployment: Deployment, observed: Observed, forecast: Mapping[str, float] | None = None) -> Deployment:
@@ -47,7 +46,9 @@ def _operator(query: Query, operator: Operator, observed: Observed, rates: Mappi
     if operator.window is None or len(operator.from_) != 2:
         return replace(operator, selectivity=found.selectivity)
     # A join's selectivity is over the product of its inputs (Potential §2.2.1): the same results, from the sum.
-    inputs = [_rate(stream_of(query, name), observed, rates) for name in operator.from_]
+    inside = {one.name for one in query.operators}
+    streams = [f"{query.name}.{name}" if name in inside else name for name in operator.from_]
+    inputs = [_rate(stream, observed, rates) for stream in streams]
     if None in inputs or 0 in inputs:
         return operator
     first, second = (rate or 0.0 for rate in inputs)

@@ -11,8 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
-from weft.model import Deployment, Operator, Placement, Query
-from weft.plan.dataflow.graph import stream_of, topological
+from weft.model import Dataflow, Deployment, Node, Placement, Query, dataflow
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.errors import NoPlacement
 from weft.plan.judging.potential import record_bytes
@@ -27,9 +26,14 @@ class _Room:
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
         self.paths = Paths(deployment)
+        self.flow = dataflow(deployment)
         self.rates = ideal_rates(deployment)
+        self.bytes = record_bytes(deployment, self.rates)
         self.left_ms = {site.name: 1000.0 * site.capacity * site.quota for site in deployment.sites}
         self.left_kbps: dict[tuple[str, str], float] = {}
+
+    def kbps(self, stream: str) -> float:
+        return self.rates.per_s[stream] * self.bytes[stream] * 8 / 1000
 
     def delay_ms(self, start: str, end: str) -> float:
         path = self.paths.between(start, end)
@@ -66,12 +70,12 @@ def with_backups(deployment: Deployment, placement: Placement, degree: int) -> P
     room = _Room(deployment)
     backups: dict[str, tuple[str, ...]] = {}
     for query in deployment.queries:
-        used = {placement.home(f"{query.name}.{operator.name}") for operator in query.operators}
-        for name in topological(query):
-            stream = f"{query.name}.{name}"
-            home = placement.home(stream)
-            backups[stream] = _backups(room, query, name, home, degree, used, lambda used, far: (not used, far))
-            used.update(backups[stream])
+        nodes = room.flow.owned(query.name)
+        used = {placement.home(node.stream) for node in nodes}
+        for node in nodes:
+            home = placement.home(node.stream)
+            backups[node.stream] = _backups(room, node.stream, home, degree, used, lambda used, far: (not used, far))
+            used.update(backups[node.stream])
     return replace(placement, backups=backups)
 
 
@@ -108,8 +112,8 @@ def optimal(deployment: Deployment, degree: int, rng: Random) -> Placement:
     _check(deployment, degree)
     sites = {}
     for query in deployment.queries:
-        start = _start(deployment, query)
         room = _Room(deployment)
+        start = _start(room.flow, query.name)
         near = sorted((site.name for site in deployment.sites), key=lambda name: room.delay_ms(start, name))
         for operator in query.operators:
             sites[f"{query.name}.{operator.name}"] = tuple(near[:degree])
@@ -126,25 +130,41 @@ def _check(deployment: Deployment, degree: int) -> None:
         raise NoPlacement(f"{degree} replicas need as many sites; there are {len(deployment.sites)}")
 
 
-def _start(deployment: Deployment, query: Query) -> str:
-    names = {operator.name for operator in query.operators}
-    first = next(name for operator in query.operators for name in operator.from_ if name not in names)
-    return deployment.source(first).site
+def _start(flow: Dataflow, query: str) -> str:
+    """The site of the first source that a query's results come from."""
+    stream = flow.owned(query)[0].stream
+    while flow.makes(stream):
+        stream = flow.node(stream).inputs[0]
+    return flow.sources[stream].site
+
+
+def _after_what_they_read(flow: Dataflow, queries: tuple[Query, ...]) -> list[str]:
+    """Queries in the order written, each after those it reads, as far as they do not read each other."""
+    reads = {
+        query.name: {flow.node(stream).queries[0] for node in flow.owned(query.name) for stream in node.inputs
+                     if flow.makes(stream)} - {query.name}
+        for query in queries
+    }  # fmt: skip
+    order: list[str] = []
+    while len(order) < len(reads):
+        left = [name for name in reads if name not in order]
+        order.append(next((name for name in left if reads[name] <= set(order)), left[0]))
+    return order
 
 
 def _placed(deployment: Deployment, degree: int, rank: Callable[[bool, float], tuple[bool, float]]) -> Placement:
     _check(deployment, degree)
     room = _Room(deployment)
     sites: dict[str, tuple[str, ...]] = {}
-    for query in deployment.queries:
+    homes: dict[str, str] = {}
+    for query in _after_what_they_read(room.flow, deployment.queries):
         used: set[str] = set()
-        homes: dict[str, str] = {}
-        for name in topological(query):
-            homes[name] = _primary(room, query, query.operator(name), homes, used, rank)
-            used.add(homes[name])
-        for name in topological(query):
-            backups = _backups(room, query, name, homes[name], degree, used, rank)
-            sites[f"{query.name}.{name}"] = (homes[name], *backups)
+        for node in room.flow.owned(query):
+            homes[node.stream] = _primary(room, node, homes, used, rank)
+            used.add(homes[node.stream])
+        for node in room.flow.owned(query):
+            backups = _backups(room, node.stream, homes[node.stream], degree, used, rank)
+            sites[node.stream] = (homes[node.stream], *backups)
             used.update(backups)
     return _replicated(sites, "beside others of its query, as far as resources allow")
 
@@ -159,20 +179,17 @@ def _replicated(sites: Mapping[str, tuple[str, ...]], reason: str) -> Placement:
 
 
 def _primary(
-    room: _Room, query: Query, operator: Operator, homes: dict[str, str], used: set[str],
+    room: _Room, node: Node, homes: dict[str, str], used: set[str],
     rank: Callable[[bool, float], tuple[bool, float]],
 ) -> str:  # fmt: skip
     """§4.4 steps 1-4: candidates with room for the load and for every input, the closest used ones first.
 
     Where an operator has several upstreams, its site is the one closest to them together.
     """
-    bytes_ = record_bytes(room.deployment, query, room.rates)
-    inputs = [
-        (homes.get(name) or room.deployment.source(name).site,
-         room.rates.per_s[stream_of(query, name)] * bytes_[name] * 8 / 1000)
-        for name in operator.from_
-    ]  # fmt: skip
-    load_ms = room.rates.load_ms[query.name, operator.name]
+    # Of queries that read each other one is placed first, without what it reads of the other.
+    placed = [stream for stream in node.inputs if stream in homes or not room.flow.makes(stream)]
+    inputs = [(room.flow.site_of(stream, homes), room.kbps(stream)) for stream in placed]
+    operator, load_ms = node.operator, room.rates.load_ms[node.stream]
     found: list[tuple[bool, float, int, str]] = []
     for at, site in enumerate(room.deployment.sites):
         if operator.site not in (None, site.name):
@@ -183,7 +200,7 @@ def _primary(
             found.append((*rank(site.name in used, distance), at, site.name))
     if not found:
         raise NoPlacement(
-            f"operator {query.name}.{operator.name} fits nowhere: no site has {load_ms:.0f} ms/s and links left"
+            f"operator {node.stream} fits nowhere: no site has {load_ms:.0f} ms/s and links left"
         )
     home = min(found)[-1]
     room.left_ms[home] -= load_ms
@@ -193,11 +210,11 @@ def _primary(
 
 
 def _backups(
-    room: _Room, query: Query, name: str, home: str, degree: int, used: set[str],
+    room: _Room, stream: str, home: str, degree: int, used: set[str],
     rank: Callable[[bool, float], tuple[bool, float]],
 ) -> tuple[str, ...]:  # fmt: skip
     """§4.4 step 5: the closest used candidates, then the closest, that the primary's output can reach."""
-    kbps = room.rates.per_s[f"{query.name}.{name}"] * record_bytes(room.deployment, query, room.rates)[name] * 8 / 1000
+    kbps = room.kbps(stream)
     chosen = [home]
     while len(chosen) < degree:
         found = [
@@ -206,7 +223,7 @@ def _backups(
             if site.name not in chosen and room.fits(home, site.name, kbps)
         ]
         if not found:
-            raise NoPlacement(f"operator {query.name}.{name}: no site left for replica {len(chosen) + 1} of {degree}")
+            raise NoPlacement(f"operator {stream}: no site left for replica {len(chosen) + 1} of {degree}")
         chosen.append(min(found)[-1])
         used.add(chosen[-1])
         room.send(home, chosen[-1], kbps)

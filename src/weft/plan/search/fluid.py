@@ -14,15 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.model import Arrivals
+from weft.model import Arrivals, dataflow
 from weft.plan.compiled import compiled
 from weft.plan.dataflow.arrivals import VARIES_LITTLE, shape_of
-from weft.plan.dataflow.graph import stream_of, topological
 from weft.plan.dataflow.rates import cost_ms, ideal_rates, joins, output_rate
 from weft.plan.network.path_tables import Bools, Floats, Ints
 from weft.plan.search import packed as c
 from weft.plan.search.needs_fluid import swings
-from weft.plan.search.problem import Problem
+from weft.plan.search.problem import Problem, entering
 from weft.plan.search.stream_costs import goes_there
 
 STEP_S = 1.0
@@ -89,35 +88,33 @@ def tides(given: Problem) -> Tides:
 def flow(given: Problem) -> Flow:
     """The arrays of a problem; nodes that stand still come in the order that `flat` gives them."""
     deployment, m = given.deployment, len(given.operators)
-    rates = ideal_rates(deployment)
+    graph, rates = dataflow(deployment), ideal_rates(deployment)
     told = [shape_of(one.arrivals).told for one in deployment.sources if one.arrivals is not None]
     step_s = FINE_STEP_S if any(told) else STEP_S
     steps = round(SECONDS / step_s)
     rate = np.zeros((steps, len(given.flat.home)))
     ends: list[tuple[int, int]] = []
     expected = np.zeros(len(deployment.queries))
-    order: list[int] = []
     fixed = m
-    number = {where: at for at, where in enumerate(given.operators)}
+    number = {stream: at for at, stream in enumerate(given.operators)}
     for at, query in enumerate(deployment.queries):
-        names = {operator.name for operator in query.operators}
-        nodes = {name: number[query.name, name] for name in names}
-        for name in (name for op in query.operators for name in op.from_):
-            if name not in nodes:
-                nodes[name], fixed = fixed, fixed + 1
-                rate[:, nodes[name]] = _rates(deployment.source(name).arrivals, steps, step_s)
-        for sink in query.sinks:
-            if sink.from_ not in nodes:
-                nodes[sink.from_], fixed = fixed, fixed + 1
-                rate[:, nodes[sink.from_]] = _rates(deployment.source(sink.from_).arrivals, steps, step_s)
-            ends.append((at, fixed if sink.site is not None else nodes[sink.from_]))
-            fixed += sink.site is not None
-            expected[at] += rates.per_s[stream_of(query, sink.from_)]
-        order += [number[query.name, name] for name in topological(query)]
+        stands: dict[str, int] = {}
+        for stream in entering(graph, query):
+            stands[stream], fixed = fixed, fixed + 1
+        for outlet in graph.outlets_of(query.name):
+            if outlet.stream not in number and outlet.stream not in stands:
+                stands[outlet.stream], fixed = fixed, fixed + 1
+            node = number[outlet.stream] if outlet.stream in number else stands[outlet.stream]
+            ends.append((at, fixed if outlet.sink.site is not None else node))
+            fixed += outlet.sink.site is not None
+            expected[at] += rates.per_s[outlet.stream]
+        for stream, node in stands.items():
+            rate[:, node] = _rates(graph.sources[stream].arrivals, steps, step_s)
+    order = [number[node.stream] for node in graph.nodes]
     operators = [op for query in deployment.queries for op in query.operators]
     reads = np.diff(given.flat.in_at) > 0
     per_s = rate.mean(axis=0)
-    per_s[:m] = [rates.per_s[f"{query}.{name}"] for query, name in given.operators]
+    per_s[:m] = [rates.per_s[stream] for stream in given.operators]
     return Flow(
         step_s,
         rate,
@@ -161,23 +158,20 @@ def _swing(given: Problem) -> tuple[Floats, Floats]:
     deployment = given.deployment
     moving = [source for source in deployment.sources if swings(source.arrivals)]
     found, last_ms = np.zeros((len(given.operators), len(moving))), np.zeros(len(moving))
-    mean = ideal_rates(deployment).per_s
-    number = {where: at for at, where in enumerate(given.operators)}
+    graph, mean = dataflow(deployment), ideal_rates(deployment).per_s
+    number = {stream: at for at, stream in enumerate(given.operators)}
+    rank = {node.stream: at for at, node in enumerate(graph.nodes)}
     for column, source in enumerate(moving):
         assert source.arrivals is not None
         swing = shape_of(source.arrivals).swing
         assert swing is not None
         last_ms[column] = swing.lasts_ms
-        for query in deployment.queries:
-            if any(source.name in operator.from_ for operator in query.operators):
-                busy = dict(mean)
-                busy[source.name] *= 1.0 + swing.share
-                for name in topological(query):
-                    operator = query.operator(name)
-                    inputs = [stream_of(query, other) for other in operator.from_]
-                    more = sum(busy[one] - mean[one] for one in inputs)
-                    found[number[query.name, name], column] = cost_ms(operator) * more
-                    busy[f"{query.name}.{name}"] = output_rate(operator, [busy[one] for one in inputs])
+        busy = dict(mean)
+        busy[source.name] *= 1.0 + swing.share
+        for node in sorted(graph.downstream(source.name), key=lambda node: rank[node.stream]):
+            more = sum(busy[one] - mean[one] for one in node.inputs)
+            found[number[node.stream], column] = cost_ms(node.operator) * more
+            busy[node.stream] = output_rate(node.operator, [busy[one] for one in node.inputs])
     return found, last_ms
 
 

@@ -46,12 +46,14 @@ def query_ms(i: Ints, f: Floats, query: int) -> float:
 
 
 @compiled
-def _again(i: Ints, f: Floats, query: int) -> float:
-    """What a query's promise costs anew, nothing where it is kept: the difference."""
-    slowest, promise = query_ms(i, f, query), f[i[c.PROMISE] + query]
-    new = f[c.BROKEN] * (2.0 - promise / slowest) if slowest > promise else 0.0
-    change = new - f[i[c.BREACH] + query]
-    f[i[c.BREACH] + query] = new
+def _again(i: Ints, f: Floats, group: int) -> float:
+    """What the promises of queries that share operators cost anew, nothing where they are kept: the difference."""
+    new = 0.0
+    for query in range(i[i[c.GROUP_AT] + group], i[i[c.GROUP_AT] + group + 1]):
+        slowest, promise = query_ms(i, f, query), f[i[c.PROMISE] + query]
+        new += f[c.BROKEN] * (2.0 - promise / slowest) if slowest > promise else 0.0
+    change = new - f[i[c.BREACH] + group]
+    f[i[c.BREACH] + group] = new
     return float(change)
 
 
@@ -77,10 +79,10 @@ def _bound_here(i: Ints, f: Floats, site: int) -> float:
         return change
     op = i[i[c.FIRST] + site]
     while op >= 0:
-        query = i[i[c.QUERY_OF] + op]
-        if query >= 0 and i[i[c.STAMP] + query] != i[c.TICKS]:
-            i[i[c.STAMP] + query] = i[c.TICKS]
-            change += _again(i, f, query)
+        group = i[i[c.QUERY_OF] + op]
+        if group >= 0 and i[i[c.STAMP] + group] != i[c.TICKS]:
+            i[i[c.STAMP] + group] = i[c.TICKS]
+            change += _again(i, f, group)
         op = i[i[c.NEXT] + op]
     return change
 
@@ -184,9 +186,9 @@ def shift(i: Ints, f: Floats, op: int, new: int) -> float:
     if new >= 0:
         _enter(i, f, op, new)
     change += _settled(i, f, old, new)
-    query = i[i[c.QUERY_OF] + op]
-    if new < 0 and query >= 0 and i[i[c.STAMP] + query] != i[c.TICKS]:
-        change += _again(i, f, query)
+    group = i[i[c.QUERY_OF] + op]
+    if new < 0 and group >= 0 and i[i[c.STAMP] + group] != i[c.TICKS]:
+        change += _again(i, f, group)
     return change
 
 
@@ -270,9 +272,9 @@ def fill(i: Ints, f: Floats, homes: Ints) -> float:
     for node in range(i[c.NODES]):
         total += streams_value(i, f, node)
     if i[c.LATENCY]:
-        for query in range(i[c.QUERIES]):
-            f[i[c.BREACH] + query] = 0.0
-            total += _again(i, f, query)
+        for group in range(i[c.GROUPS]):
+            f[i[c.BREACH] + group] = 0.0
+            total += _again(i, f, group)
     return total
 
 

@@ -31,7 +31,9 @@ Bits = NDArray[np.uint8]
 ) = range(36, 64)  # fmt: skip
 # What an operator costs at a site by itself, and whether anything does; the weights of streams.
 OWN, OWNS, OUT_WEIGHT, IN_WEIGHT = 64, 65, 66, 67
-HEAD = 68
+# How many groups of queries share operators, and where the queries of each begin.
+GROUPS, GROUP_AT = 68, 69
+HEAD = 70
 # Weights in the head of `f`.
 W_LOAD, W_CORRELATION, W_NETWORK, PENALTY, EXCESS, PRICE, BROKEN, NOISE = range(8)
 WEIGHTS = 8
@@ -41,6 +43,7 @@ def pack(flat: Flat) -> tuple[Ints, Floats, Bits]:
     """The arrays of a problem with nothing placed but what stands still."""
     m, nodes, n = len(flat.load_ms), len(flat.home), len(flat.speed)
     k, links, queries = flat.wave.shape[1], len(flat.way_delay_ms), len(flat.promise_ms)
+    groups = len(flat.group_at) - 1
     head = np.zeros(HEAD, np.int64)
     chooses = not flat.free or not bool(flat.choices.all())
     head[:16] = (
@@ -48,12 +51,13 @@ def pack(flat: Flat) -> tuple[Ints, Floats, Bits]:
         flat.carried, len(flat.pair_a) > 0, len(flat.running) > 0, 0,
     )  # fmt: skip
     head[OWNS] = flat.own.size > 0
+    head[GROUPS] = groups
     whole = {
         HOME: flat.home, OUT_AT: flat.out_at, OUT_TO: flat.out_to, IN_AT: flat.in_at, IN_FROM: flat.in_from,
         QUERY_OF: flat.query_of, QUERY_AT: flat.query_at, QUERY_NODE: flat.query_node, END_AT: flat.end_at,
         END_NODE: flat.end_node, STEP_AT: flat.step_at, STEP_WAY: flat.step_way, RUNNING: flat.running,
         COUNT: _none(n), BOUND: _none(n), FIRST: _none(n) - 1, NEXT: _none(m) - 1, LAST: _none(m) - 1,
-        WAY_COUNT: _none(links), STAMP: _none(queries),
+        WAY_COUNT: _none(links), STAMP: _none(groups), GROUP_AT: flat.group_at,
     }  # fmt: skip
     fractions = {
         ROOM: flat.room_ms, SPEED: flat.speed, QUOTA: flat.quota, DELAY: flat.delay_ms, WAY_DELAY: flat.way_delay_ms,
@@ -61,7 +65,7 @@ def pack(flat: Flat) -> tuple[Ints, Floats, Bits]:
         ASKED: flat.asked_ms, COST: flat.cost_ms, KBPS: flat.kbps, WEIGHT: flat.weight, PROMISE: flat.promise_ms,
         PAIR_T: flat.pair_t, PAIR_A: flat.pair_a, PAIR_B: flat.pair_b, SITE_LOAD: np.zeros(n), SITE_ASKED: np.zeros(n),
         LIFT: np.zeros(n), SUMS: np.zeros(n * k), CORRELATION: np.zeros(n), VALUE: np.zeros(n),
-        WAY_KBPS: np.zeros(links), BREACH: np.zeros(queries), DONE: np.zeros(nodes), SCRATCH: np.zeros(k),
+        WAY_KBPS: np.zeros(links), BREACH: np.zeros(groups), DONE: np.zeros(nodes), SCRATCH: np.zeros(k),
         OWN: flat.own, OUT_WEIGHT: flat.out_weight, IN_WEIGHT: flat.in_weight,
     }  # fmt: skip
     weights = np.zeros(WEIGHTS)

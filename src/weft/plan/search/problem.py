@@ -12,16 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.model import Deployment, Placement, Query
-from weft.plan.dataflow.graph import topological
+from weft.model import Dataflow, Deployment, Node, Placement, Query, dataflow
 from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates
-from weft.plan.dataflow.shares import shares
+from weft.plan.dataflow.shares import Shares, shares
 from weft.plan.judging.potential import Series, load_series, record_bytes
 from weft.plan.judging.projection import HOP_KBPS
 from weft.plan.judging.terms import pulls
 from weft.plan.network.path_tables import Bools, Floats, Ints, ways
 
-Where = tuple[str, str]
 # What one whole site or link asked beyond its limit costs, in ms of latency: more than any latency worth having.
 EXCESS_MS = 1e7
 # Excess costs more where it is greater, so that what cannot be avoided is spread.
@@ -31,6 +29,8 @@ BROKEN_MS = 1e6
 # Beyond this utilisation a queue's time goes on in a straight line, so that a search can climb out of overload.
 STEADY = 0.999
 ROUNDING = 1e-12
+Bound = tuple[list[int], list[int], float]
+"""A query's nodes in order, those where its results end, and the latency it was promised."""
 # A site of capacity 0 only sends: no operator is put there.
 NOTHING = 1e-9
 
@@ -81,8 +81,10 @@ class Flat(NamedTuple):
     in_weight: Floats
     kbps: Floats
     carried: int
-    # Queries that might break a promise of latency (Q): their nodes in order, and those where results end.
+    # Queries that might break a promise of latency (Q): their nodes in order, and those where results end; in groups
+    # that have operators in common, of which each operator has one at most.
     query_of: Ints
+    group_at: Ints
     query_at: Ints
     query_node: Ints
     end_at: Ints
@@ -104,13 +106,13 @@ class Problem:
 
     deployment: Deployment
     flat: Flat
-    operators: tuple[Where, ...]
+    operators: tuple[str, ...]
     sites: tuple[str, ...]
     rank: dict[str, int]
 
     def homes(self, placement: Placement) -> Ints:
         """A placement as numbers of sites; -1 for what is not placed or stands on a site that is gone."""
-        at = [placement.homes.get(f"{query}.{name}", "") for query, name in self.operators]
+        at = [placement.homes.get(stream, "") for stream in self.operators]
         return np.array([self.rank.get(name, -1) for name in at], np.int64)
 
     def placement(self, homes: Ints, reason: str | Sequence[str]) -> Placement:
@@ -121,11 +123,12 @@ class Problem:
             for operator in query.operators
             if operator.site is not None
         }
-        streams = [f"{query}.{name}" for query, name in self.operators]
-        said = [reason] * len(streams) if isinstance(reason, str) else reason
+        said = [reason] * len(self.operators) if isinstance(reason, str) else reason
         return Placement(
-            {stream: self.sites[home] for stream, home in zip(streams, homes, strict=True)},
-            reasons={stream: "pinned" if stream in pinned else why for stream, why in zip(streams, said, strict=True)},
+            {stream: self.sites[home] for stream, home in zip(self.operators, homes, strict=True)},
+            reasons={
+                stream: "pinned" if stream in pinned else why for stream, why in zip(self.operators, said, strict=True)
+            },
         )
 
 
@@ -147,25 +150,32 @@ class _Builder:
         self, deployment: Deployment, objective: str | None, rates: Rates | None, series: Series | None
     ) -> None:
         self.deployment = deployment
+        self.flow = dataflow(deployment)
         self.objective = objective or deployment.control.place.objective
         self.rates = rates or ideal_rates(deployment)
         self.series = series or load_series(deployment)
         self.ways = ways(deployment)
         self.sites = tuple(site.name for site in deployment.sites)
         self.rank = {name: at for at, name in enumerate(self.sites)}
-        self.operators = tuple((query.name, op.name) for query in deployment.queries for op in query.operators)
-        self.number = {where: at for at, where in enumerate(self.operators)}
+        self.operators = tuple(f"{query.name}.{op.name}" for query in deployment.queries for op in query.operators)
+        self.number = {stream: at for at, stream in enumerate(self.operators)}
+        self.bytes = record_bytes(deployment, self.rates)
         self.fixed: list[int] = []
         self.edges: list[tuple[int, int, float]] = []
         self.kbps: list[float] = [0.0] * len(self.operators)
         self.weight: list[float] = [0.0] * len(self.operators)
-        self.bound: list[tuple[list[int], list[int], float]] = []
+        self.stands: dict[tuple[str, str], int] = {}
+        self.shares: dict[str, Shares] = {}
+        self.ends: dict[str, list[int]] = {}
         self.delay_ms = self._delays()
         self.query_of = np.full(len(self.operators), -1, np.int64)
 
     def build(self, running: Placement | None, price: float) -> Problem:
         for query in self.deployment.queries:
             self._query(query)
+        self._count_others()
+        groups = self._promises()
+        bound = [one for group in groups for one in group]
         sites, place = self.deployment.sites, self.deployment.control.place
         m = len(self.operators)
         weights = max(1.0, sum(query.weight for query in self.deployment.queries))
@@ -180,8 +190,8 @@ class _Builder:
         # A copy goes to each reader at most; where all of them together fit every link, none can be full.
         limited = bool(len(self.ways.way_kbps)) and float(copies.sum()) > float(self.ways.way_kbps.min())
         step_at, step_way = self.ways.steps() if limited else (np.zeros(1, np.int64), np.zeros(0, np.int64))
-        query_at, query_node = _rows([nodes for nodes, _, _ in self.bound])
-        end_at, end_node = _rows([ends for _, ends, _ in self.bound])
+        query_at, query_node = _rows([nodes for nodes, _, _ in bound])
+        end_at, end_node = _rows([ends for _, ends, _ in bound])
         flat = Flat(
             potential=self.objective == "potential",
             latency=self.objective == "latency",
@@ -205,7 +215,7 @@ class _Builder:
             variance=variance,
             still=still,
             varies=bool((variance > still).any()),
-            asked_ms=np.array([self.rates.load_ms[where] for where in self.operators]),
+            asked_ms=np.array([self.rates.load_ms[stream] for stream in self.operators]),
             cost_ms=self._costs(),
             weight=np.array(self.weight),
             w_load=place.weights.load,
@@ -221,11 +231,12 @@ class _Builder:
             kbps=kbps,
             carried=carried,
             query_of=self.query_of,
+            group_at=np.cumsum([0, *(len(group) for group in groups)], dtype=np.int64),
             query_at=query_at,
             query_node=query_node,
             end_at=end_at,
             end_node=end_node,
-            promise_ms=np.array([promise_ms for _, _, promise_ms in self.bound], np.float64),
+            promise_ms=np.array([promise_ms for _, _, promise_ms in bound], np.float64),
             **self._sending(kbps),
             running=np.zeros(0, np.int64),
             price=price,
@@ -256,58 +267,88 @@ class _Builder:
         return {"pair_t": kbps, "pair_a": apart + more.per_kbps, "pair_b": more.per_stream, "own": more.own}
 
     def _query(self, query: Query) -> None:
-        """The nodes and streams of one query, each with the share of results that it has to do with."""
-        order, part = topological(query), shares(query, self.rates)
-        names = {operator.name for operator in query.operators}
-        bytes_ = record_bytes(self.deployment, query, self.rates)
-        node: dict[str, int] = {name: self.number[query.name, name] for name in order}
-        nodes: list[int] = []
-        for name in dict.fromkeys(name for op in query.operators for name in op.from_ if name not in names):
-            node[name] = self._stand(self.deployment.source(name).site, self._kbps(name, bytes_[name]))
-            nodes.append(node[name])
-        for name in order:
-            self.kbps[node[name]] = self._kbps(f"{query.name}.{name}", bytes_[name])
-            self.weight[node[name]] = query.weight * part.operators[name]
-            for other in dict.fromkeys(query.operator(name).from_):
-                self.edges.append((node[other], node[name], query.weight * part.streams[other, name]))
-            nodes.append(node[name])
-        ends: list[int] = []
-        for sink, share in zip(query.sinks, part.sinks, strict=True):
-            if sink.from_ not in node:
-                node[sink.from_] = self._stand(
-                    self.deployment.source(sink.from_).site, self._kbps(sink.from_, bytes_[sink.from_])
-                )
-                nodes.insert(0, node[sink.from_])
-            if sink.site is not None:
-                ends.append(self._stand(sink.site, 0.0))
-                self.edges.append((node[sink.from_], ends[-1], query.weight * share))
-                nodes.append(ends[-1])
+        """The nodes and streams of one query, each with the share of its results that it has to do with."""
+        part = self.shares[query.name] = shares(self.flow, query.name, self.rates)
+        for stream in entering(self.flow, query):
+            self.stands[query.name, stream] = self._stand(self.flow.sources[stream].site, self._kbps(stream))
+        for node in self.flow.owned(query.name):
+            self.kbps[self.number[node.stream]] = self._kbps(node.stream)
+            self.weight[self.number[node.stream]] += query.weight * part.operators[node.stream]
+            for other in dict.fromkeys(node.inputs):
+                share = query.weight * part.streams[other, node.stream]
+                self.edges.append((self._at(query.name, other), self.number[node.stream], share))
+        ends = self.ends[query.name] = []
+        for outlet, share in zip(self.flow.outlets_of(query.name), part.sinks, strict=True):
+            if not self.flow.makes(outlet.stream) and (query.name, outlet.stream) not in self.stands:
+                site = self.flow.sources[outlet.stream].site
+                self.stands[query.name, outlet.stream] = self._stand(site, self._kbps(outlet.stream))
+            start = self._at(query.name, outlet.stream)
+            if outlet.sink.site is not None:
+                ends.append(self._stand(outlet.sink.site, 0.0))
+                self.edges.append((start, ends[-1], query.weight * share))
             else:
-                ends.append(node[sink.from_])
-        promise_ms = query.promise.latency_ms
-        if self.objective == "latency" and promise_ms is not None and promise_ms < self._latest_ms(query, order):
-            for name in order:
-                self.query_of[node[name]] = len(self.bound)
-            self.bound.append((nodes, ends, promise_ms))
+                ends.append(start)
 
-    def _latest_ms(self, query: Query, order: Sequence[str]) -> float:
-        """The slowest way through a query wherever its operators stand, short of overload."""
+    def _at(self, query: str, stream: str) -> int:
+        """The node of a stream that a query reads: the operator that makes it, or the query's own of a source."""
+        return self.number[stream] if stream in self.number else self.stands[query, stream]
+
+    def _count_others(self) -> None:
+        """What other queries make for one that reads them counts for it, too."""
+        edge = {(start, end): at for at, (start, end, _) in enumerate(self.edges)}
+        for query in filter(lambda one: self.flow.reads_others(one.name), self.deployment.queries):
+            part = self.shares[query.name]
+            for node in self.flow.behind(query.name):
+                if query.name in node.queries:
+                    continue
+                end = self.number[node.stream]
+                self.weight[end] += query.weight * part.operators[node.stream]
+                for other in dict.fromkeys(node.inputs):
+                    at = edge[self._at(node.queries[0], other), end]
+                    share = query.weight * part.streams[other, node.stream]
+                    self.edges[at] = (*self.edges[at][:2], self.edges[at][2] + share)
+
+    def _promises(self) -> list[list[Bound]]:
+        """Queries that might break a promise of latency, those together that have operators in common."""
+        groups: list[list[Bound]] = []
+        for query in self.deployment.queries:
+            behind, promise_ms = self.flow.behind(query.name), query.promise.latency_ms
+            if self.objective != "latency" or promise_ms is None or promise_ms >= self._latest_ms(query, behind):
+                continue
+            operators = [self.number[node.stream] for node in behind]
+            read = [(node.queries[0], stream) for node in behind for stream in node.inputs]
+            read += [(query.name, outlet.stream) for outlet in self.flow.outlets_of(query.name)]
+            sources = [self.stands[one] for one in read if one in self.stands]
+            ends = self.ends[query.name]
+            bound = (list(dict.fromkeys((*sources, *operators, *ends))), ends, promise_ms)
+            shared = sorted({int(self.query_of[op]) for op in operators if self.query_of[op] >= 0})
+            groups.append([*(one for at in shared for one in groups[at]), bound])
+            for at in shared:
+                self.query_of[self.query_of == at] = len(groups) - 1
+                groups[at] = []
+            self.query_of[operators] = len(groups) - 1
+        kept = [at for at, group in enumerate(groups) if group]
+        renumbered = {old: new for new, old in enumerate(kept)}
+        self.query_of = np.array([renumbered.get(int(at), -1) for at in self.query_of], np.int64)
+        return [groups[at] for at in kept]
+
+    def _latest_ms(self, query: Query, behind: Sequence[Node]) -> float:
+        """The slowest way to a query's results wherever operators stand, short of overload."""
         far_ms = float(self.delay_ms[self.ways.allowed].max(initial=0.0))
         slowest = min((site.capacity for site in self.deployment.sites if site.capacity > 0), default=NOTHING)
         done: dict[str, float] = {}
-        for name in order:
-            operator = query.operator(name)
-            before = max(done.get(other, 0.0) for other in operator.from_)
-            done[name] = before + far_ms + cost_ms(operator) / slowest * 2.0 / (1.0 - STEADY)
-        return max(done.get(sink.from_, 0.0) for sink in query.sinks) + far_ms
+        for node in behind:
+            before = max(done.get(other, 0.0) for other in node.inputs)
+            done[node.stream] = before + far_ms + cost_ms(node.operator) / slowest * 2.0 / (1.0 - STEADY)
+        return max(done.get(outlet.stream, 0.0) for outlet in self.flow.outlets_of(query.name)) + far_ms
 
     def _stand(self, site: str, kbps: float) -> int:
         self.fixed.append(self.rank[site])
         self.kbps.append(kbps)
         return len(self.operators) + len(self.fixed) - 1
 
-    def _kbps(self, stream: str, record_bytes: float) -> float:
-        return self.rates.per_s[stream] * record_bytes * 8 / 1000
+    def _kbps(self, stream: str) -> float:
+        return self.rates.per_s[stream] * self.bytes[stream] * 8 / 1000
 
     def _costs(self) -> Floats:
         return np.array([cost_ms(op) for query in self.deployment.queries for op in query.operators], np.float64)
@@ -318,7 +359,7 @@ class _Builder:
 
         spans = np.array(self.series.spans_s)
         shares = spans / spans.sum()
-        values = np.array([self.series.load_ms[where] for where in self.operators]).reshape(len(self.operators), -1)
+        values = np.array([self.series.load_ms[stream] for stream in self.operators]).reshape(len(self.operators), -1)
         mean = values @ shares if len(values) else np.zeros(0)
         wave = (values - mean[:, None]) * np.sqrt(shares)[None, :] if len(values) else np.zeros((0, len(spans)))
         return wave, (wave**2).sum(axis=1), STILL * mean**2, mean
@@ -344,6 +385,12 @@ class _Builder:
         return choices
 
 
+def entering(flow: Dataflow, query: Query) -> tuple[str, ...]:
+    """The sources that a query's own operators read, in the order written."""
+    nodes = (flow.node(f"{query.name}.{operator.name}") for operator in query.operators)
+    return tuple(dict.fromkeys(stream for node in nodes for stream in node.inputs if not flow.makes(stream)))
+
+
 def _streams(count: int, edges: list[tuple[int, int, float]]) -> tuple[Ints, Ints, Floats]:
     """Streams by their first node: where each row of them begins, the other nodes, the weights."""
     rows: list[list[int]] = [[] for _ in range(count)]
@@ -361,5 +408,5 @@ def _rows(rows: list[list[int]]) -> tuple[Ints, Ints]:
     return starts, np.array([one for row in rows for one in row], np.int64)
 
 
-def _names(found: Problem) -> tuple[tuple[Where, ...], tuple[str, ...], dict[str, int]]:
+def _names(found: Problem) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, int]]:
     return found.operators, found.sites, found.rank

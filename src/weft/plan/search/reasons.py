@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.model import dataflow
 from weft.plan.network.path_tables import Ints
 from weft.plan.search.brute_force import beyond, score
 from weft.plan.search.problem import Problem
@@ -29,8 +30,7 @@ def reasons(given: Problem, homes: Ints) -> list[str]:
 
 
 def _inputs(given: Problem, op: int) -> tuple[str, ...]:
-    query, name = given.operators[op]
-    return given.deployment.query(query).operator(name).from_
+    return dataflow(given.deployment).node(given.operators[op]).operator.from_
 
 
 def _found(given: Problem) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from weft.model import Balance, Deployment, MoveAt
+from weft.model import Balance, Deployment, MoveAt, dataflow
 from weft.plan.dataflow.rates import cost_ms
 from weft.protocol.balancing.loads import Amounts, BalanceLimits
 from weft.protocol.balancing.memory import Memory
@@ -45,12 +45,11 @@ class BalancedTree:
         inputs: dict[str, tuple[str, ...]] = {f"source {source.name}": () for source in sources}
         pinned = set(inputs)
         moved = {what.move.partition(".")[0] for what in self._deployment.scenario if isinstance(what, MoveAt)}
+        flow = dataflow(self._deployment)
         for query in self._deployment.queries:
-            inside = {operator.name for operator in query.operators}
             for operator in query.operators:
                 name = f"{query.name}.{operator.name}"
-                read = [f"{query.name}.{one}" if one in inside else f"source {one}" for one in operator.from_]
-                inputs[name] = tuple(read)
+                inputs[name] = tuple(one if flow.makes(one) else f"source {one}" for one in flow.node(name).inputs)
                 if operator.site or name in shared or query.name in moved or homes[name] not in self.sites:
                     pinned.add(name)
             for at, sink in enumerate(query.sinks):

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from weft.model import Deployment
-from weft.plan.dataflow.graph import stream_of
+from weft.model import Deployment, dataflow
 from weft.protocol.control.words import Shift
 
 
 def neighbourhood(deployment: Deployment, shifts: Iterable[Shift]) -> tuple[str, ...]:
     """The names of all that some moves touch: `site NAME` for sites, and streams by their own names."""
-    reads = {
-        f"{query.name}.{operator.name}": tuple(stream_of(query, name) for name in operator.from_)
-        for query in deployment.queries
-        for operator in query.operators
-    }
+    reads = {node.stream: node.inputs for node in dataflow(deployment).nodes}
     touched: dict[str, None] = {}
     for shift in shifts:
         beside = (reader for reader, streams in reads.items() if shift.of in streams)

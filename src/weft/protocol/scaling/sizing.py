@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from weft.model import CrashAt, Deployment, Operator, Query
+from weft.model import CrashAt, Deployment, dataflow
 from weft.plan.dataflow.rates import cost_ms
 from weft.protocol.counting import came
 from weft.protocol.scaling.decision import ScaleRule, copies
@@ -32,8 +32,7 @@ class Sizing:
     ) -> None:
         self.rule = rule
         self._deployment = deployment
-        known = {f"{query.name}.{one.name}": (query, one) for query in deployment.queries for one in query.operators}
-        self._operators = {name: known[name] for name in operators}
+        self._operators = {name: dataflow(deployment).node(name).operator for name in operators}
         self._rates: dict[str, float] = {}
         self._seen: dict[str, tuple[int, int]] = {}
         self._running_at = running_at
@@ -46,13 +45,13 @@ class Sizing:
 
     def may_share(self, operator: str) -> bool:
         """True if an operator's records may be shared by several instances."""
-        query, told = self._operators[operator]
+        told = self._operators[operator]
         crashes = any(isinstance(what, CrashAt) for what in self._deployment.scenario)
-        return not (told.site or told.window or told.state_kb or crashes or _blocked(query, told))
+        return not (told.site or told.window or told.state_kb or crashes or _blocked(self._deployment, operator))
 
     def load(self, operator: str) -> float:
         """What one instance of an operator was asked for lately, in seconds of work a second."""
-        return self._rates.get(operator, 0.0) * cost_ms(self._operators[operator][1]) / 1000.0
+        return self._rates.get(operator, 0.0) * cost_ms(self._operators[operator]) / 1000.0
 
     def left(self, site: str, operator: str = "") -> float:
         """What a site leaves to one instance of an operator, or to a new one where none is named."""
@@ -82,6 +81,6 @@ class Sizing:
         return None
 
 
-def _blocked(query: Query, operator: Operator) -> bool:
-    readers = query.consumers(operator.name)
-    return any(one.queue is not None and one.queue.when_full == "block" for one in readers)
+def _blocked(deployment: Deployment, stream: str) -> bool:
+    queues = [reader.operator.queue for reader in dataflow(deployment).readers(stream)]
+    return any(queue is not None and queue.when_full == "block" for queue in queues)

@@ -8,9 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from weft.model import Deployment
+from weft.model import Deployment, dataflow
 from weft.plan.dataflow.event_times import watermark_of
-from weft.plan.dataflow.graph import stream_of, topological
 from weft.plan.dataflow.intervals import interval_ms
 from weft.spark.channels.folders import spark_name
 from weft.spark.fragments import operators
@@ -29,44 +28,41 @@ def analyse(session: SparkSession, deployment: Deployment) -> Analysis:
     """Resolve all operators in order; BadOperator names the first that Spark refuses."""
     schemas = {source.name: sources.struct(source.schema) for source in deployment.sources}
     stateful: set[str] = set()
-    for query in deployment.queries:
-        for name in topological(query):
-            operator = query.operator(name)
-            inputs = {}
-            for upstream in operator.from_:
-                frame = empty_stream(session, upstream, schemas[stream_of(query, upstream)])
-                watermark = watermark_of(deployment, query, operator, upstream)
-                if watermark is not None and watermark.column is not None:
-                    if watermark.column.split(".")[0] not in frame.columns:
-                        raise operators.BadOperator(
-                            f"operator {query.name}.{name}: its watermark is on {watermark.column}, but "
-                            f"{upstream} has only {', '.join(frame.columns)}"
-                        )
-                    frame = operators.tagged(frame, watermark.column, interval_ms(watermark.delay))
-                inputs[upstream] = frame
-            result = operators.apply(operator, inputs, deployment.folder, query=query.name)
-            stream = f"{query.name}.{name}"
-            schemas[stream] = sources.nullable(result.schema)
-            if operators.keeps_state(operator, result):
-                stateful.add(stream)
+    for node in dataflow(deployment).nodes:
+        operator, query = node.operator, deployment.query(node.queries[0])
+        inputs = {}
+        for upstream, stream in zip(operator.from_, node.inputs, strict=True):
+            frame = empty_stream(session, upstream, schemas[stream])
+            watermark = watermark_of(deployment, query, operator, upstream)
+            if watermark is not None and watermark.column is not None:
+                if watermark.column.split(".")[0] not in frame.columns:
+                    raise operators.BadOperator(
+                        f"operator {node.stream}: its watermark is on {watermark.column}, but "
+                        f"{upstream} has only {', '.join(frame.columns)}"
+                    )
+                frame = operators.tagged(frame, watermark.column, interval_ms(watermark.delay))
+            inputs[upstream] = frame
+        result = operators.apply(operator, inputs, deployment.folder, query=query.name)
+        schemas[node.stream] = sources.nullable(result.schema)
+        if operators.keeps_state(operator, result):
+            stateful.add(node.stream)
     refuse_what_a_flat_sink_cannot_hold(deployment, schemas)
     return Analysis(schemas, frozenset(stateful))
 
 
 def refuse_what_a_flat_sink_cannot_hold(deployment: Deployment, schemas: dict[str, StructType]) -> None:
     """A sink of flat files takes no structs, arrays or maps; found before anything runs."""
-    for query in deployment.queries:
-        for sink in query.sinks:
-            nested = [
-                field.name
-                for field in schemas[stream_of(query, sink.from_)]
-                if isinstance(field.dataType, StructType | ArrayType | MapType)
-            ]
-            if sink.facts.flat and nested:
-                raise operators.BadOperator(
-                    f"sink of {query.name}: {sink.format} cannot hold column {nested[0]} of {sink.from_}, which is "
-                    f"nested; select its parts (as {nested[0]}.start for a window), or write parquet or json"
-                )
+    for outlet in dataflow(deployment).outlets:
+        nested = [
+            field.name
+            for field in schemas[outlet.stream]
+            if isinstance(field.dataType, StructType | ArrayType | MapType)
+        ]
+        if outlet.sink.facts.flat and nested:
+            raise operators.BadOperator(
+                f"sink of {outlet.query}: {outlet.sink.format} cannot hold column {nested[0]} of {outlet.sink.from_}, "
+                f"which is nested; select its parts (as {nested[0]}.start for a window), or write parquet or json"
+            )
 
 
 def empty_stream(session: SparkSession, name: str, schema: StructType) -> DataFrame:

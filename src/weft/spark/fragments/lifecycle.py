@@ -12,9 +12,9 @@ from contextlib import suppress
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from weft.model import sink_name
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.event_times import Times
-from weft.plan.dataflow.graph import sink_name
 from weft.spark.channels.gate import Gate
 from weft.spark.channels.ticks import END, tick
 from weft.spark.checkpoints.ledger import ledger_of

@@ -72,7 +72,8 @@ def _sql(sql: str, inputs: dict[str, DataFrame]) -> DataFrame:
     session = next(iter(inputs.values())).sparkSession
     with _views:
         for name, frame in inputs.items():
-            frame.createOrReplaceTempView(name)
+            # Quoted, so that `north.district` of another query is one name and no table of a database.
+            frame.createOrReplaceTempView(f"`{name}`")
         try:
             # Spark's DISTINCT is an aggregate, which append mode refuses; its own word for streams is another one.
             plain = without_distinct(sql) if any(frame.isStreaming for frame in inputs.values()) else None

@@ -7,9 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.model import Deployment, Sink
+from weft.model import Deployment, Sink, sink_name
 from weft.plan.changing.fragments import Fragment
-from weft.plan.dataflow.graph import sink_name
 from weft.spark.channels.channel import Destination, Writer
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.manifest import Manifest, Written

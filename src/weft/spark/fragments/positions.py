@@ -78,8 +78,8 @@ def deciding_fragments(
 
 def _reader_of(new: Fragment, entry: Entry, ended: tuple[Ended, ...]) -> Ended | None:
     """The old fragment that read an input of the new one."""
-    reader = entry.operator or _private_reader(new, entry)
-    return next((old for old in ended if reader in old.fragment.operators), None)
+    query, reader = _reader(new, entry)
+    return next((old for old in ended if old.fragment.query == query and reader in old.fragment.operators), None)
 
 
 def _where(
@@ -101,11 +101,12 @@ def _where(
     return lines, logs
 
 
-def _private_reader(new: Fragment, entry: Entry) -> str | None:
-    """The operator whose relay a fragment without operators is: `SOURCE@QUERY.OPERATOR`."""
-    if entry.is_channel or "@" not in new.id:
-        return None
-    return new.id.rpartition(".")[2]
+def _reader(new: Fragment, entry: Entry) -> tuple[str | None, str | None]:
+    """The query and the operator that an input is for; of a relay for one alone (`SOURCE@QUERY.OPERATOR`) that one."""
+    if entry.operator is not None or entry.is_channel or "@" not in new.id:
+        return new.query, entry.operator
+    query, _, operator = new.id.partition("@")[2].partition(".")
+    return query, operator
 
 
 def _take(entry: Entry, old: Ended, lines: dict[str, str], logs: dict[str, Path]) -> bool:
@@ -152,8 +153,9 @@ def _not_before(line: str, first: Position) -> str:
 def _base(new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]) -> Ended | None:
     """The old fragment whose checkpoint is gone on from: that of the state, else of any operator it holds."""
     if new.stateful is not None:
-        return next((old for old in ended if old.fragment.stateful == new.stateful), None)
-    readers = {*new.operators, *(_private_reader(new, entry) for entry in entries)}
-    holding = [old for old in ended if readers & set(old.fragment.operators)]
+        same = (old for old in ended if old.fragment.query == new.query)
+        return next((old for old in same if old.fragment.stateful == new.stateful), None)
+    readers = {(new.query, name) for name in new.operators} | {_reader(new, entry) for entry in entries}
+    holding = [old for old in ended if readers & {(old.fragment.query, name) for name in old.fragment.operators}]
     holding.sort(key=lambda old: last_committed(old.checkpoint) is None)
     return holding[0] if holding else (ended[0] if ended else None)

@@ -15,10 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType, TimestampType
 
-from weft.model import Deployment, Operator, Query
+from weft.model import Deployment, Operator, Query, dataflow
 from weft.plan.changing.fragments import Fragment, source_of
 from weft.plan.dataflow.event_times import watermark_of
-from weft.plan.dataflow.graph import stream_of
 from weft.plan.dataflow.intervals import interval_ms
 from weft.plan.dataflow.ordering import is_ordering, orders_before
 from weft.plan.network.paths import Path as Way
@@ -123,7 +122,9 @@ class Wiring:
         counts = counts and self.context.measured and not copy
         if counts and not stateful and len(inputs) == 1:
             inputs, counts = self._counted_before(operator, inputs)
-        before = [one and self._late_folder(one) for one in orders_before(self.query, name)]
+        flow = dataflow(self.context.deployment)
+        ordered = orders_before(flow, flow.stream(self.query.name, name))
+        before = [one and str(self.context.folders.late(one)) for one in ordered]
         result = operators.apply(operator, inputs, self.context.deployment.folder, self._late_folder(name), before)
         return result.observe(f"out_{name}", F.count(F.lit(1)).alias("rows")) if counts else result
 
@@ -151,7 +152,8 @@ class Wiring:
             return self._operator(upstream, column, delay_ms, copy)
         through = [stream for reader, stream in self.fragment.relayed if reader == name]
         relay = next((stream for stream in through if source_of(stream) == upstream), None)
-        return self._enter(relay or stream_of(self.query, upstream), name, column, delay_ms, copy)
+        stream = relay or dataflow(self.context.deployment).stream(self.query.name, upstream)
+        return self._enter(stream, name, column, delay_ms, copy)
 
     def _enter(self, stream: str, operator: str | None, column: str | None, delay_ms: int, copy: str = "") -> DataFrame:
         # One stream that two operators of the trunk read enters twice, each time with the watermark asked for there.

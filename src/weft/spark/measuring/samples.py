@@ -9,8 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampType
 
-from weft.model import Deployment, Query, Source
-from weft.plan.dataflow.graph import topological
+from weft.model import Deployment, Node, Query, Source, dataflow
 from weft.spark.fragments import operators
 from weft.spark.sources import streams as sources
 from weft.spark.sources.rate import made_up
@@ -22,15 +21,19 @@ COPY = "_weft_copy"
 
 def inputs_of(session: SparkSession, deployment: Deployment, query: Query, operator: str) -> dict[str, DataFrame]:
     """What an operator reads, by name: sources as sampled, operators before it applied to them in batch."""
-    wanted = query.operator(operator).from_
+    flow = dataflow(deployment)
+    wanted = flow.node(f"{query.name}.{operator}")
     frames: dict[str, DataFrame] = {}
-    for name in topological(query):
-        if name == operator:
+
+    def given(node: Node) -> dict[str, DataFrame]:
+        streams = zip(node.operator.from_, node.inputs, strict=True)
+        return {name: _frame(session, deployment, stream, frames) for name, stream in streams}
+
+    for node in flow.behind(query.name):
+        if node is wanted:
             break
-        step = query.operator(name)
-        given = {one: _frame(session, deployment, one, frames) for one in step.from_}
-        frames[name] = operators.apply(step, given, deployment.folder)
-    return {name: _frame(session, deployment, name, frames) for name in wanted}
+        frames[node.stream] = operators.apply(node.operator, given(node), deployment.folder)
+    return given(wanted)
 
 
 def _frame(session: SparkSession, deployment: Deployment, name: str, frames: dict[str, DataFrame]) -> DataFrame:

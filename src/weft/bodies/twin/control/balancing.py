@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from weft.bodies.twin.control.carrier import Carrier
-from weft.bodies.twin.records import key_of
+from weft.bodies.twin.records import names_of
 from weft.model import Balance, Deployment, Placement
 from weft.protocol import Effect
 from weft.protocol.balancing import (
@@ -47,7 +47,7 @@ class Balancing:
     ) -> None:
         self._period_ns = round(balance.period_s * NS_PER_S)
         self.carrier, self.loads, self.ask = carrier, loads, ask
-        self._keys = {stream: key_of(stream) for stream in placement.homes}
+        self._keys = {stream: names_of(stream) for stream in placement.homes}
         self.homes = dict(placement.homes)
         shared = {stream for stream in placement.homes if len(placement.sites_of(stream)) > 1}
         self.tree = BalancedTree(balance, deployment, self.homes, shared)

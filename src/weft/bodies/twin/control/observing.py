@@ -21,10 +21,10 @@ from weft.model import (
     Placement,
     Quantiles,
     Query,
+    dataflow,
     observed_of,
 )
 from weft.plan import batch_ms, counting_hops
-from weft.plan.dataflow.graph import source_names
 from weft.plan.dataflow.rates import cost_ms
 from weft.protocol import Effect
 from weft.protocol.control import Consider, Controller, Rounds
@@ -106,7 +106,7 @@ class Observing:
         for number, query in enumerate(self.deployment.queries):
             parts = [latency[which == number] for which, latency in self._recent]
             latencies = np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
-            records_in = sum(born[name] for name in source_names(self.deployment, query))
+            records_in = sum(born[name] for name in dataflow(self.deployment).sources_of(query.name))
             found[query.name] = self._query(query, latencies, records_in)
         self._recent.clear()
         return found

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from weft.bodies.twin.control.carrier import Carrier
 from weft.bodies.twin.outcome.result import Move
-from weft.bodies.twin.records import key_of
-from weft.model import Deployment, Placement, Query, Scale
+from weft.bodies.twin.records import names_of
+from weft.model import Deployment, Placement, Scale, dataflow
 from weft.protocol import Effect
 from weft.protocol.scaling import (
     Activated,
@@ -55,26 +55,26 @@ class Scaling:
         self.carrier, self.loads, self.homes = carrier, loads, homes
         self.start, self.stop, self.moves = start, stop, moves
         self._period_ns = round(scale.period_s * NS_PER_S)
-        self._keys = {stream: key_of(stream) for stream in placement.homes}
+        self._keys = {stream: names_of(stream) for stream in placement.homes}
         self._sites: dict[str, str] = {}
         self._why: dict[str, str] = {}
         self._chance = Random("/".join(self._keys))
         rule = ScaleRule(scale.target, scale.high, scale.low)
         self.sizing = Sizing(rule, deployment, self._keys, lambda name: [self.site(one) for one in self.running(name)])
-        for query in deployment.queries:
-            self._add(query)
+        self._add(deployment)
         for at, name in enumerate(self._keys):
             # Not all at once: each operator looks at its own moment of the period.
             carrier.at(self._period_ns + at * self._period_ns // len(self._keys), partial(self._look, name))
 
-    def _add(self, query: Query) -> None:
-        """A keeper for each operator of a query."""
-        own = {operator.name: f"{query.name}.{operator.name}" for operator in query.operators}
-        ups = {own[one.name]: tuple(own[up] for up in one.from_ if up in own) for one in query.operators}
-        downs = {name: tuple(down for down, read in ups.items() if name in read) for name in ups}
-        for name, above in ups.items():
-            before, after = ({MARK + one: one for one in side} for side in (above, downs[name]))
-            self.carrier.add(Instance(MARK + name, Place(name, above, downs[name]), before, after, keeper=True))
+    def _add(self, deployment: Deployment) -> None:
+        """A keeper for each operator."""
+        flow = dataflow(deployment)
+        written = [f"{query.name}.{one.name}" for query in deployment.queries for one in query.operators]
+        for stream in written:
+            above = tuple(one for one in flow.node(stream).inputs if flow.makes(one))
+            below = tuple(sorted((reader.stream for reader in flow.readers(stream)), key=written.index))
+            before, after = ({MARK + one: one for one in side} for side in (above, below))
+            self.carrier.add(Instance(MARK + stream, Place(stream, above, below), before, after, keeper=True))
 
     def site(self, machine: str) -> str:
         """Where an instance is."""

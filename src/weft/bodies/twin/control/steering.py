@@ -18,7 +18,7 @@ from weft.bodies.twin.control.observing import CONTROLLER, Advising
 from weft.bodies.twin.control.scaling import MARK as SCALE_MARK
 from weft.bodies.twin.control.scaling import Scaling as Autoscaling
 from weft.bodies.twin.outcome.result import Move
-from weft.bodies.twin.records import Records, Scaling, key_of
+from weft.bodies.twin.records import Records, Scaling, names_of
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
 from weft.model.wishes import MoveTo
 from weft.plan.changing.difference import difference
@@ -97,7 +97,7 @@ class Steering:
         self.warnings: list[str] = []
         self.homes: dict[str, str] = dict(placement.homes)
         self.plan = RunningPlan(0, deployment, placement, ())
-        self._keys = {stream: key_of(stream) for stream in placement.homes}
+        self._keys = {stream: names_of(stream) for stream in placement.homes}
         self._move_ms_per_record = move_ms_per_record
         self._asked: dict[int, tuple[MoveTo, float]] = {}
         self._next: dict[int, RunningPlan] = {}

@@ -7,8 +7,8 @@ from typing import Any
 from weft.bodies.twin.loop import columns as c
 from weft.bodies.twin.outcome.result import Move, Result, Series, promise_kept
 from weft.bodies.twin.plane import Plane
-from weft.model import Deployment, Placement
-from weft.plan.dataflow.graph import source_names
+from weft.bodies.twin.records import names_of
+from weft.model import Deployment, Placement, dataflow
 from weft.plan.dataflow.ordering import is_ordering
 
 NS_PER_S = 1_000_000_000
@@ -32,13 +32,12 @@ def gather(
         warnings.append(f"{lost} records were lost: no way led to where they should go")
     born = {name: plane.get(k, c.BORN) - measures.born_before.get(name, 0) for name, k in layout.sources.items()}
     queries: dict[str, dict[str, Any]] = {}
-    dropped_of = dict.fromkeys((query.name for query in deployment.queries), 0)
-    for owner, operator in layout.operators:
-        dropped_of[owner] += plane.total((owner, operator), c.DROPPED)
+    flow = dataflow(deployment)
+    dropped_at = {node.stream: plane.total(names_of(node.stream), c.DROPPED) for node in flow.nodes}
     for number, query in enumerate(deployment.queries):
         latencies = measures.latencies[number]
-        dropped = dropped_of[query.name]
-        records_in = sum(born[name] for name in source_names(deployment, query))
+        dropped = sum(dropped_at[node.stream] for node in flow.behind(query.name))
+        records_in = sum(born[name] for name in flow.sources_of(query.name))
         quantile_ns = latencies.quantile(query.promise.quantile)
         quantile_ms = None if quantile_ns is None else quantile_ns / 1e6
         queries[query.name] = {

@@ -12,8 +12,8 @@ def before_warnings(deployment: Deployment, placement: Placement, rates: Rates) 
     """What can be told from the deployment alone: assumptions, silent sources, sites asked for more than they have."""
     warnings = list(rates.warnings)
     load: dict[str, float] = {site.name: 0.0 for site in deployment.sites}
-    for (query, operator), load_ms in rates.load_ms.items():
-        load[placement.home(f"{query}.{operator}")] += load_ms / 1000.0
+    for stream, load_ms in rates.load_ms.items():
+        load[placement.home(stream)] += load_ms / 1000.0
     for site in deployment.sites:
         asked = load[site.name]
         if site.capacity <= 0 and any(True for _ in placement.on(site.name)):

@@ -6,7 +6,7 @@ import math
 
 from weft.bodies.twin.records import Scaling
 from weft.bodies.twin.setup.layout import DISCIPLINES, Discipline
-from weft.model import Deployment, Placement
+from weft.model import Deployment, Placement, dataflow
 
 NS_PER_S = 1_000_000_000
 SECONDS_MAX = 3_000_000.0
@@ -34,21 +34,19 @@ def check_options(discipline: str | Discipline, latency: str) -> None:
 def check_placement(deployment: Deployment, placement: Placement) -> None:
     """Every operator must be somewhere."""
     sites = {site.name for site in deployment.sites}
-    for query in deployment.queries:
-        for operator in query.operators:
-            if placement.homes.get(f"{query.name}.{operator.name}") not in sites:
-                raise CannotRun(f"the placement puts {query.name}.{operator.name} nowhere, or on no site there is")
+    for node in dataflow(deployment).nodes:
+        if placement.homes.get(node.stream) not in sites:
+            raise CannotRun(f"the placement puts {node.stream} nowhere, or on no site there is")
 
 
 def check_instances(deployment: Deployment, instances: tuple[Scaling, ...]) -> None:
     """An operator with instances must exist, and what reads it must not hold it back: which one would be held?"""
-    sites = {site.name for site in deployment.sites}
+    sites, flow = {site.name for site in deployment.sites}, dataflow(deployment)
     for _, verb, target, site in instances:
-        query = next((query for query in deployment.queries if target.startswith(f"{query.name}.")), None)
-        name = target.partition(".")[2]
-        if query is None or name not in {operator.name for operator in query.operators}:
+        if not flow.makes(target):
             raise CannotRun(f"instances: there is no operator {target}")
         if site not in sites or verb not in ("start", "stop"):
             raise CannotRun(f"instances: {verb} at {site}: start or stop at a site of the deployment")
-        if any(one.queue is not None and one.queue.when_full == "block" for one in query.consumers(name)):
+        queues = [node.operator.queue for node in flow.readers(target)]
+        if any(queue is not None and queue.when_full == "block" for queue in queues):
             raise CannotRun(f"instances of {target}: the queue of what reads it blocks")

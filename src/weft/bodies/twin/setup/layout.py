@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from weft.bodies.twin.loop import columns as c
 from weft.bodies.twin.loop.chance import key_of, passing
-from weft.bodies.twin.setup.derived import Reads, ordered, reads_of, record_bytes, work_left_ns
+from weft.bodies.twin.records import names_of
+from weft.bodies.twin.setup.derived import record_bytes, work_left_ns
 from weft.bodies.twin.setup.flows import NS_PER_S, TooFine, is_random, steps_of
 from weft.bodies.twin.setup.memory_builder import Arena
 from weft.bodies.twin.setup.routes import Ways
-from weft.model import Deployment, Operator, Placement, Query
+from weft.model import Dataflow, Deployment, Operator, Placement, Query, dataflow
 from weft.model.queries import SELECTIVITY_DEFAULT
-from weft.plan.dataflow.graph import sink_site, source_names, stream_of
 from weft.plan.dataflow.intervals import interval_ms
 from weft.plan.dataflow.ordering import is_ordering
 from weft.plan.dataflow.rates import Rates, cost_ms, output_rate
@@ -83,12 +83,10 @@ def lay_out(
     a = Arena(c.SCALARS)
     sites = {site.name: a.rows(c.SITE_SIZE) for site in deployment.sites}
     sources = {source.name: a.rows(c.SOURCE_SIZE) for source in deployment.sources}
-    order = ordered(deployment)
-    reads = reads_of(deployment)
-    operators = {(query.name, operator.name): a.rows(c.OPERATOR_SIZE) for query, operator in order}
-    homes = {(query, name): placement.home(f"{query}.{name}") for query, name in operators}
-    makers = {**sources, **{f"{query}.{name}": o for (query, name), o in operators.items()}}
-    sizes = record_bytes(deployment, order, reads)
+    flow, homes = dataflow(deployment), placement.homes
+    rows = {node.stream: a.rows(c.OPERATOR_SIZE) for node in flow.nodes}
+    makers = {**sources, **rows}
+    sizes = record_bytes(flow)
     for rank, (stream, maker) in enumerate(makers.items()):
         a.set(maker, c.RANK, rank)
         a.set(maker, c.FLOATS, a.floats(sizes[stream], *[0.0] * (c.FLOATS_SIZE - 1)))
@@ -97,28 +95,30 @@ def lay_out(
     ways = Ways(deployment, list(sites))
     due = options.due or DISCIPLINES["deadline"]
     assert due is not None
-    left_ns = work_left_ns(deployment, homes, ways) if options.due is not None else {}
-    queries = {query.name: _query(a, deployment, query, sources) for query in deployment.queries}
-    most = _rates_most(a, deployment, order, sources, reads)
-    for query, operator in order:
-        o = operators[query.name, operator.name]
-        for column, stream in zip((c.RATE_MAX_0, c.RATE_MAX_1), reads[query.name, operator.name], strict=False):
+    left_ns = work_left_ns(deployment, flow, homes, ways) if options.due is not None else {}
+    queries = {query.name: _query(a, flow, query, sources) for query in deployment.queries}
+    promised = _promised(deployment, flow)
+    most = _rates_most(a, flow, sources)
+    for node in flow.nodes:
+        o, query = rows[node.stream], node.queries[0]
+        for column, stream in zip((c.RATE_MAX_0, c.RATE_MAX_1), node.inputs, strict=False):
             a.x[a.get(o + c.FLOATS) + column] = most[stream]
-        a.set(o, c.HOME, sites[homes[query.name, operator.name]])
-        _operator(a, o, query, operator, seed)
-        if query.promise.latency_ms is not None:
-            promised_ns = round(query.promise.latency_ms * NS_PER_MS)
-            a.set(o, c.DUE, due(promised_ns, left_ns.get((query.name, operator.name), 0)))
-        a.set(o, c.QUERY, queries[query.name])
-    query_of_sink, followers = _readers(a, deployment, reads, order, operators, makers, sites, homes)
+        a.set(o, c.HOME, sites[homes[node.stream]])
+        _operator(a, o, query, node.operator, seed)
+        if node.stream in promised:
+            a.set(o, c.DUE, due(round(promised[node.stream] * NS_PER_MS), left_ns.get(node.stream, 0)))
+        a.set(o, c.QUERY, queries[query])
+    query_of_sink, followers = _readers(a, deployment, flow, makers, sites, homes)
     links, gates = _ways(a, ways, sites)
-    blocking = any(operator.queue is not None and operator.queue.when_full == "block" for _, operator in order)
+    queues = [node.operator.queue for node in flow.nodes]
+    blocking = any(queue is not None and queue.when_full == "block" for queue in queues)
     ranked = 2 if options.due is not None else int(blocking)
     batched = [site for site in deployment.sites if site.batch is not None]
     if options.steady and not ranked and not batched and not options.drop_late:
-        _look_ahead(a, deployment, order, operators, homes)
+        _look_ahead(a, deployment, flow, rows, homes)
     _loop(a, sources, options, ranked, 2.0 * sum(rates.per_s.values()) + 1.0, len(sources) + len(batched))
     m, x = a.built()
+    operators = {names_of(stream): o for stream, o in rows.items()}
     return Layout(m, x, sites, sources, operators, query_of_sink, links, gates, followers)
 
 
@@ -138,8 +138,8 @@ def _sites(a: Arena, deployment: Deployment, sites: dict[str, int]) -> None:
             a.set(s, c.BATCH_EVENT, event)
 
 
-def _query(a: Arena, deployment: Deployment, query: Query, sources: dict[str, int]) -> int:
-    read = [sources[name] for name in source_names(deployment, query)]
+def _query(a: Arena, flow: Dataflow, query: Query, sources: dict[str, int]) -> int:
+    read = [sources[name] for name in flow.sources_of(query.name)]
     row = a.rows(c.QUERY_SOURCES + len(read))
     a.set(row, c.QUERY_SOURCES_N, len(read))
     a.set(row, c.QUERY_LOSS, a.floats(query.promise.loss or 0.0))
@@ -168,15 +168,15 @@ def _sources(
         a.set(k, c.EVENT, event)
 
 
-def _operator(a: Arena, o: int, query: Query, operator: Operator, seed: int) -> None:
+def _operator(a: Arena, o: int, query: str, operator: Operator, seed: int) -> None:
     for column in (c.PARKED, c.OUTSIDE):
         a.set(o, column, c.NOBODY)
     a.set(o, c.FIRST_OF, o)
     queue = operator.queue
     a.set(o, c.LIMIT, UNBOUNDED if queue is None else queue.length)
     a.set(o, c.BLOCKS, int(queue is not None and queue.when_full == "block"))
-    a.set(o, c.KEY_COST, key_of(seed, "cost", query.name, operator.name))
-    a.set(o, c.KEY_SELECTIVITY, key_of(seed, "selectivity", query.name, operator.name))
+    a.set(o, c.KEY_COST, key_of(seed, "cost", query, operator.name))
+    a.set(o, c.KEY_SELECTIVITY, key_of(seed, "selectivity", query, operator.name))
     a.set(o, c.DUE, NO_PROMISE_NS)
     f = a.get(o + c.FLOATS)
     kind = "constant" if operator.cost_ms is None else operator.cost_ms.kind
@@ -214,15 +214,15 @@ def _order(a: Arena, o: int, operator: Operator) -> None:
 def _look_ahead(
     a: Arena,
     deployment: Deployment,
-    order: list[tuple[Query, Operator]],
-    operators: dict[tuple[str, str], int],
-    homes: dict[tuple[str, str], str],
+    flow: Dataflow,
+    rows: Mapping[str, int],
+    homes: Mapping[str, str],
 ) -> None:
     """Lets visits be one event, where no site stands still and no service takes no time or for ever."""
     speed = {site.name: site.capacity for site in deployment.sites}
-    for query, operator in order:
-        o = operators[query.name, operator.name]
-        here = speed[homes[query.name, operator.name]]
+    for node in flow.nodes:
+        operator, o = node.operator, rows[node.stream]
+        here = speed[homes[node.stream]]
         if here <= 0.0 or not 0.0 < cost_ms(operator) * NS_PER_MS <= SERVICE_NS_MAX * here:
             return
         if a.get(o + c.COST) == c.CONSTANT:
@@ -258,30 +258,27 @@ def _window(a: Arena, o: int, operator: Operator) -> None:
 def _readers(
     a: Arena,
     deployment: Deployment,
-    reads: Reads,
-    order: list[tuple[Query, Operator]],
-    operators: dict[tuple[str, str], int],
+    flow: Dataflow,
     makers: dict[str, int],
     sites: dict[str, int],
-    homes: dict[tuple[str, str], str],
+    homes: Mapping[str, str],
 ) -> tuple[list[int], dict[tuple[str, str], list[int]]]:
     """Writes who reads each stream; gives the query of each sink, and the sinks that follow operators."""
     readers: dict[str, list[int]] = {stream: [] for stream in makers}
-    for query, operator in order:
-        for side, stream in enumerate(reads[query.name, operator.name]):
-            readers[stream] += [operators[query.name, operator.name], min(side, 1)]
+    for node in flow.nodes:
+        for side, stream in enumerate(node.inputs):
+            readers[stream] += [makers[node.stream], min(side, 1)]
     query_of_sink: list[int] = []
     followers: dict[tuple[str, str], list[int]] = {}
     for number, query in enumerate(deployment.queries):
-        local = {operator.name: homes[query.name, operator.name] for operator in query.operators}
-        for sink in query.sinks:
+        for outlet in flow.outlets_of(query.name):
             row = a.rows(c.SINK_SIZE)
-            a.set(row, c.HOME, sites[sink_site(deployment, query, sink, local)])
+            a.set(row, c.HOME, sites[outlet.site(flow, homes)])
             a.set(row, c.SINK_NUMBER, len(query_of_sink))
             query_of_sink.append(number)
-            if sink.site is None and sink.from_ in local:
-                followers.setdefault((query.name, sink.from_), []).append(row)
-            readers[stream_of(query, sink.from_)] += [row, -1]
+            if outlet.sink.site is None and flow.makes(outlet.stream):
+                followers.setdefault(names_of(outlet.stream), []).append(row)
+            readers[outlet.stream] += [row, -1]
     for stream, maker in makers.items():
         a.set(maker, c.READERS, a.array(readers[stream] or [0, -1]))
         a.set(maker, c.READERS_N, len(readers[stream]) // 2)
@@ -323,17 +320,23 @@ def _loop(a: Arena, sources: dict[str, int], options: Options, ranked: int, even
     a.chain(first, records_n, c.RECORD_SIZE, c.NEXT)
 
 
-def _rates_most(
-    a: Arena, deployment: Deployment, order: list[tuple[Query, Operator]], sources: dict[str, int], reads: Reads
-) -> dict[str, float]:
+def _promised(deployment: Deployment, flow: Dataflow) -> dict[str, float]:
+    """The shortest latency that was promised to a query whose results come from a stream, in ms."""
+    found: dict[str, float] = {}
+    for query in deployment.queries:
+        if query.promise.latency_ms is not None:
+            for node in flow.behind(query.name):
+                found[node.stream] = min(query.promise.latency_ms, found.get(node.stream, query.promise.latency_ms))
+    return found
+
+
+def _rates_most(a: Arena, flow: Dataflow, sources: dict[str, int]) -> dict[str, float]:
     """Twice the greatest rate of every stream, were all sources at theirs: no join measures more."""
     most: dict[str, float] = {}
-    for source in deployment.sources:
-        k = sources[source.name]
+    for name, k in sources.items():
         first = a.get(k + c.STEP_RATE)
         steps = a.get(k + c.STEP_LAST) - a.get(k + c.STEP) + 1
-        most[source.name] = 2 * NS_PER_S * max(a.x[first : first + steps])
-    for query, operator in order:
-        inputs = [most[stream] for stream in reads[query.name, operator.name]]
-        most[f"{query.name}.{operator.name}"] = output_rate(operator, inputs)
+        most[name] = 2 * NS_PER_S * max(a.x[first : first + steps])
+    for node in flow.nodes:
+        most[node.stream] = output_rate(node.operator, [most[stream] for stream in node.inputs])
     return most
