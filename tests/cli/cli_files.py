@@ -76,3 +76,27 @@ def weft_outside(*words: object, **more: Any) -> subprocess.CompletedProcess[str
     """A command in a process of its own."""
     command = [sys.executable, "-m", "weft", *(str(word) for word in words)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **more)
+
+
+def in_force(folder: Path, file: Path, *wishes: Any) -> None:
+    """A journal, as a run leaves it: the plan with everything at gw-1, changed as is wished."""
+    from weft.bodies.live import journal
+    from weft.bodies.live.assembly import cutting
+    from weft.bodies.live.state import State
+    from weft.model import Placement
+    from weft.plan.changing.next_plan import next_plan
+    from weft.plan.changing.running_plan import Rules, RunningPlan, first_plan
+    from weft.plan.dataflow.event_times import passes_by_sql
+    from weft.plan.network.paths import Paths
+    from weft.spec import is_stateful, load
+
+    deployment = load(file)
+    homes = {"hourly_use.valid": "gw-1", "hourly_use.hourly": "district"}
+    rules = Rules(cutting(lambda _, operator: is_stateful(operator), passes_by_sql), Paths(deployment))
+    plan = first_plan(deployment, Placement(homes, reasons=dict.fromkeys(homes, "planned there")), rules)
+    for wish in wishes:
+        then = next_plan(plan, wish, rules)
+        assert isinstance(then, RunningPlan), then
+        plan = then
+    (folder / STATE).mkdir(parents=True, exist_ok=True)
+    journal.write(State(folder / STATE), plan, {}, {})

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.cli_files import STATE, weft, weft_json, weft_outside, written
+from tests.cli.cli_files import STATE, in_force, weft, weft_json, weft_outside, written
+from weft.model.wishes import MoveTo
 
 STATUS: dict[str, Any] = {
     "phase": "running",
@@ -191,13 +192,17 @@ def test_explain_tells_what_would_be_before_anything_ran(tmp_path: Path) -> None
 
 def test_explain_shows_the_plan_of_a_fragment_that_ran_and_where_the_file_now_differs(tmp_path: Path) -> None:
     file = written(tmp_path)
-    told(tmp_path)
+    in_force(tmp_path, file, MoveTo({"hourly_use.valid": "district"}))
     room = tmp_path / STATE / "fragments" / "hourly_use.hourly"
     room.mkdir(parents=True)
     (room / "plan.txt").write_text("== Physical Plan ==\n*(1) Scan\n")
     found = weft_json("explain", file, "hourly_use.hourly")["fragments"][0]
     assert found["plan"] == "== Physical Plan ==\n*(1) Scan\n"
-    assert found["reasons"]["hourly"] == "placed there by the run; the file as it is now would put it on district"
+    assert found["reasons"] == {
+        "valid": "moved there from gw-1 by `weft move`; the file as it is now would put it on gw-1",
+        "hourly": "planned there",
+    }
+    assert found["plan_number"] == 1
     assert "what runs where, and why" in weft("explain", file).stdout
 
 

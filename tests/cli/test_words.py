@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from tests import ROOT
-from tests.cli.cli_files import STATE, weft, written
+from tests.cli.cli_files import STATE, in_force, weft, written
 from tests.cli.test_looking import STATUS, running, told
 from weft.cli.app import COMMANDS
+from weft.model.wishes import MoveTo
 
 
 def examples() -> list[list[str]]:
@@ -116,14 +117,11 @@ def test_a_move_is_told_in_a_sentence(
 
 def test_explain_says_who_moved_an_operator(tmp_path: Path) -> None:
     file = written(tmp_path)
-    move: dict[str, Any] = {"query": "hourly_use", "operator": "hourly", "from": "district", "to": "gw-1"}
-    move |= {"at_s": 3.0, "pause_ms": None}
-    told(tmp_path, moves=[{**move, "reason": "scenario"}])
-    assert "moved there by the scenario; the file as it is now would put it on district" in weft("explain", file).stdout
-    told(tmp_path, moves=[{**move, "reason": "asked for"}])
-    assert "moved there by `weft move`" in weft("explain", file).stdout
-    told(tmp_path, moves=[{**move, "reason": "scenario", "state": "refused", "why": "no"}])
-    assert "placed there by the run" in weft("explain", file).stdout
+    in_force(tmp_path, file, MoveTo({"hourly_use.valid": "district"}, "scenario", "scenario"))
+    said = weft("explain", file).stdout
+    assert "moved there from gw-1 by the scenario; the file as it is now would put it on gw-1" in said
+    in_force(tmp_path, file, MoveTo({"hourly_use.valid": "district"}, "less traffic", "place"))
+    assert "moved there from gw-1 by placement: less traffic" in weft("explain", file).stdout
 
 
 def test_a_profile_never_claims_more_than_was_done(capsys: pytest.CaptureFixture[str]) -> None:

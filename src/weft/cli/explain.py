@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.held import Held, held
-from weft.cli.output import WRONG_INPUT, File, Json, Rows, State, fail, print_json, print_table, read, say
+from weft.cli.output import WRONG_INPUT, File, Json, Rows, State, fail, note, print_json, print_table, read, say
 
 if TYPE_CHECKING:
-    from weft.model import Deployment
+    from weft.bodies.live import journal
+    from weft.model import Deployment, Placement
 
 
 def explain(
@@ -41,47 +42,60 @@ def explain(
 
 
 def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
-    """The fragments of the run, else those that a run would have, each with the reasons for its place."""
-    from weft.cli.plan import fragments, reasons
+    """The fragments of the plan in force, as the journal has it, else those that a run would have; with reasons."""
     from weft.plan import NoPlacement, counting_hops, place
 
     try:
-        placement = place(counting_hops(deployment))
+        planned = place(counting_hops(deployment))
     except NoPlacement as error:
         fail(f"{found.file}: {error}", WRONG_INPUT)
-    why = reasons(placement)
-    told = found.status() or {}
-    ran = [{"id": name, **one} for name, one in told.get("fragments", {}).items()]
-    keys = ("id", "site", "operators", "stateful", "reads", "writes")
-    pieces: list[dict[str, Any]] = [{key: one.get(key) for key in keys} for one in ran]
-    pieces = pieces or fragments(deployment, placement)
-    planned = {(query, name): sites for query, homes in placement.as_json().items() for name, sites in homes.items()}
-    for piece in pieces:
-        query = piece["id"].split(".", 1)[0]
-        piece["ran"] = bool(ran)
-        piece["reasons"] = {
-            name: why[query][name]
-            if planned.get((query, name)) == [piece["site"]]
-            else f"{_brought(told, query, name)}; the file as it is now would put it on {_listed(planned, query, name)}"
-            for name in piece["operators"]
-        }
+    in_force = _in_force(found)
+    if in_force is None:
+        from weft.cli.plan import fragments, reasons
+
+        why = reasons(planned)
+        pieces = fragments(deployment, planned)
+        return [{**one, "ran": False, "reasons": why_of(one["operators"], why, one["id"])} for one in pieces]
+    pieces = []
+    for fragment in in_force.fragments:
+        streams = {name: f"{fragment.query}.{name}" for name in fragment.operators}
+        pieces.append(
+            {
+                "id": fragment.id, "site": fragment.site, "operators": list(fragment.operators),
+                "stateful": fragment.stateful, "reads": list(fragment.inputs),
+                "writes": [*fragment.outputs, *(f"sink {name}" for name in fragment.sinks)], "ran": True,
+                "plan_number": in_force.number,
+                "reasons": {name: _why(stream, in_force, planned) for name, stream in streams.items()},
+            }
+        )  # fmt: skip
     return pieces
 
 
-def _brought(told: dict[str, Any], query: str, name: str) -> str:
-    """How the run came to put an operator where it is."""
-    moves = [
-        one for one in told.get("moves", [])
-        if (one.get("query"), one.get("operator")) == (query, name) and "state" not in one
-    ]  # fmt: skip
-    if not moves:
-        return "placed there by the run"
-    asked = {"scenario": "the scenario", "asked for": "`weft move`"}.get(moves[-1]["reason"], moves[-1]["reason"])
-    return f"moved there by {asked}"
+def why_of(operators: list[str], why: dict[str, dict[str, str]], fragment: str) -> dict[str, str]:
+    """The reasons of a fragment's operators."""
+    return {name: why[fragment.partition(".")[0]][name] for name in operators}
 
 
-def _listed(planned: dict[tuple[str, str], list[str]], query: str, name: str) -> str:
-    return ", ".join(planned.get((query, name), ["no site"]))
+def _in_force(found: Held) -> journal.Held | None:
+    """What the journal of a state holds, None where there is none, or it cannot be read."""
+    from weft.bodies.live import journal
+    from weft.bodies.live.state import State as StateFolder
+    from weft.spark.storage.disk import Damaged
+
+    try:
+        return journal.read(StateFolder(found.folder))
+    except (Damaged, OSError, LookupError) as error:
+        note(f"the plan in force cannot be read, so this is what the file would give: {error}")
+        return None
+
+
+def _why(stream: str, in_force: journal.Held, planned: Placement) -> str:
+    """Why an operator is where it is, and where the file as it is now would put it, where that differs."""
+    reason = in_force.placement.reasons.get(stream) or "placed there by the run"
+    would = planned.homes.get(stream)
+    if would in (None, in_force.placement.homes.get(stream)):
+        return reason
+    return f"{reason}; the file as it is now would put it on {would}"
 
 
 def _wanted(pieces: list[dict[str, Any]], name: str) -> dict[str, Any]:

@@ -20,20 +20,30 @@ def move(
     file: File,
     operator: Annotated[str, typer.Argument(help="QUERY.OPERATOR", metavar="QUERY.OPERATOR")],
     site: Annotated[str, typer.Argument(help="Where it is to run.")],
+    more: Annotated[
+        list[str] | None,
+        typer.Argument(help="Further operators with their sites, in the same change.", metavar="[OPERATOR SITE]..."),
+    ] = None,
     timeout: Annotated[float, typer.Option(metavar="S", min=0, help="How long to wait for the answer.")] = MOVE_S_MAX,
     state: State = None,
     json: Json = False,
 ) -> None:
-    """Move an operator of a running deployment to another site; no record is lost or doubled.
+    """Move operators of a running deployment to other sites, in one change; no record is lost or doubled.
 
     A move that cannot be (tree rule, unknown site, no link, no room by planned load) changes nothing and says why.
 
     \b
     Example:  weft move examples/meters/deployment.yaml north.neighbourhoods utility
     """
-    query, dot, name = operator.partition(".")
-    if not dot or not name:
-        fail(f"{operator}: an operator is named QUERY.OPERATOR, as north.neighbourhoods", WRONG_INPUT)
+    words = [operator, site, *(more or ())]
+    if len(words) % 2:
+        fail(f"{words[-1]}: where to? Each operator is followed by its site", WRONG_INPUT)
+    homes = dict(zip(words[::2], words[1::2], strict=True))
+    for named in homes:
+        query, dot, name = named.partition(".")
+        if not dot or not name:
+            fail(f"{named}: an operator is named QUERY.OPERATOR, as north.neighbourhoods", WRONG_INPUT)
+    query, _, name = operator.partition(".")
     found = held(file, state)
     if not found.alive():
         fail(f"{file}: nothing runs there, so nothing can move; start it with {found.command('run')}", WRONG_INPUT)
@@ -41,7 +51,7 @@ def move(
     folder.mkdir(exist_ok=True)
     key = f"{time.time_ns()}"
     aside = folder / f".{key}"
-    aside.write_text(encoding.dumps({"query": query, "operator": name, "to": site}))
+    aside.write_text(encoding.dumps({"query": query, "operator": name, "to": site, "homes": homes}))
     aside.rename(folder / f"{key}.json")
     answer = _wait(found, folder / f"{key}.answer.json", timeout, file)
     if json:
@@ -49,9 +59,14 @@ def move(
     if answer["state"] == "refused":
         if json:
             raise typer.Exit(WRONG_INPUT)
-        fail(f"{file}: {operator} was not moved to {site}: {answer['why']}", WRONG_INPUT)
+        what = f"{operator} was" if len(homes) == 1 else f"{', '.join(homes)} were"
+        fail(f"{file}: {what} not moved{f' to {site}' if len(homes) == 1 else ''}: {answer['why']}", WRONG_INPUT)
     if not json:
-        say(f"{operator} moved from {answer['from']} to {answer['to']}{_pause(answer['pause_ms'])}")
+        for named, moved in zip(homes, answer.get("moves") or [answer], strict=False):
+            if moved["from"] == moved["to"]:
+                say(f"{named} is at {moved['to']} already")
+            else:
+                say(f"{named} moved from {moved['from']} to {moved['to']}{_pause(moved['pause_ms'])}")
 
 
 def _pause(pause_ms: float | None) -> str:

@@ -58,7 +58,7 @@ def test_a_move_gives_the_next_number_a_reason_and_keeps_all_else() -> None:
     then = granted(now, MoveTo({"q.b": "z"}, "closer to its reader"))
     assert (now.number, then.number) == (0, 1)
     assert then.placement.homes == {**HOMES, "q.b": "z"}
-    assert then.placement.reasons["q.b"] == "moved from y: closer to its reader"
+    assert then.placement.reasons["q.b"] == "moved there from y by `weft move`: closer to its reader"
     assert then.placement.reasons["q.a"] == "planned"
     assert next(one for one in then.fragments if "b" in one.operators).site == "z"
 

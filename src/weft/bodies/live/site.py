@@ -135,7 +135,8 @@ class SiteBody:
             return
         except Exception as error:
             print(whole(error), file=sys.stderr)  # the command line keeps it in a log
-            self._tell(Died(fragment, epoch, cause_of(error).text, permanent=True))
+            cause = cause_of(error)
+            self._tell(Died(fragment, epoch, cause.text, permanent=cause.permanent))
             return
         with self._lock:
             self.running[fragment] = (epoch, run)

@@ -20,6 +20,10 @@ from weft.plan.dataflow.ordering import guards_of
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.network.paths import Paths
 
+ASKERS = {
+    "person": "`weft move`", "scenario": "the scenario", "file": "the file", "failover": "failover",
+    "promise": "a promise", "balance": "balancing", "scale": "scaling", "place": "placement",
+}  # fmt: skip
 MEASURED = ("balance", "scale", "failover")
 """Who asks knows by measurement that there is room, or has no choice."""
 
@@ -29,7 +33,7 @@ def next_plan(now: RunningPlan, wish: Wish, rules: Rules, number: int | None = N
     granted: tuple[Deployment, Placement] | Impossible
     match wish:
         case MoveTo():
-            granted = _moved(now, wish.homes, wish.reason, rules, wish.by in MEASURED)
+            granted = _moved(now, wish.homes, _asked_by(wish), rules, wish.by in MEASURED)
         case Replace():
             granted = _replaced(now, wish, rules)
         case TakeOver():
@@ -50,6 +54,12 @@ def next_plan(now: RunningPlan, wish: Wish, rules: Rules, number: int | None = N
     return RunningPlan(now.number + 1 if number is None else number, deployment, placement, fragments)
 
 
+def _asked_by(wish: MoveTo | Replace | TakeOver) -> str:
+    """Who brought a change about, and why, where that says more."""
+    who = f"by {ASKERS[wish.by]}"
+    return who if wish.reason in ("asked for", wish.by) else f"{who}: {wish.reason}"
+
+
 def _moved(
     now: RunningPlan, homes: Mapping[str, str], reason: str, rules: Rules, has_room: bool
 ) -> tuple[Deployment, Placement] | Impossible:
@@ -63,7 +73,7 @@ def _moved(
         stream, to = next(iter(homes.items()), ("", ""))
         return Impossible(f"{stream} runs at {to} already" if stream else "no operator is named")
     for stream, to in list(leaving.items()):
-        placement = placement.put(stream, to, f"moved from {now.placement.home(stream)}: {reason}")
+        placement = placement.put(stream, to, f"moved there from {now.placement.home(stream)} {reason}")
         query, operator = _named(deployment, stream)
         for guard in guards_of(query, operator.name):
             along = f"{query.name}.{guard}"
@@ -84,7 +94,7 @@ def _replaced(now: RunningPlan, wish: Replace, rules: Rules) -> tuple[Deployment
     if missing:
         return Impossible(f"the placement puts {missing[0]} nowhere")
     homes = {stream: wish.placement.home(stream) for stream in now.placement.homes}
-    moved = _moved(now, homes, wish.reason, rules, has_room=True)
+    moved = _moved(now, homes, _asked_by(wish), rules, has_room=True)
     if isinstance(moved, Impossible):
         return Impossible("everything is there already") if "already" in moved.why else moved
     deployment, placement = moved
@@ -118,7 +128,7 @@ def _taken_over(now: RunningPlan, wish: TakeOver, rules: Rules) -> tuple[Deploym
         ends = {wish.homes[f"{fragment.query}.{name}"] for name in fragment.operators if fragment.site == site}
         if len(ends) > 1:
             return Impossible(f"{' and '.join(fragment.operators)} run as one, and can only be taken over together")
-    return _moved(now, wish.homes, wish.reason, rules, has_room=True)
+    return _moved(now, wish.homes, _asked_by(wish), rules, has_room=True)
 
 
 def _enters_at(deployment: Deployment, query: Query, name: str, site: str) -> bool:

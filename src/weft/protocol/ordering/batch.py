@@ -6,8 +6,6 @@ Nothing depends on the order of the records in the batch: done again after a cra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from weft.protocol.ordering.delays import deviation, leap_of, rank_for_margin, rank_for_share, teaching_max, tells
@@ -45,13 +43,11 @@ from weft.protocol.ordering.fields import (
     Floats,
     Ints,
     Times,
+    Unit,
 )
 
-if TYPE_CHECKING:
-    from weft.protocol.ordering.machine import Ordering
 
-
-def take(unit: Ordering, times: Times, known: Bools) -> tuple[Ints, Flags, Floats, Floats]:
+def take(unit: Unit, times: Times, known: Bools) -> tuple[Ints, Flags, Floats, Floats]:
     """Take a batch in: who leaves, how, after which wait; and the delays, by record."""
     i, marks = unit.ints, unit.marks
     numbers = np.arange(i[TAKEN], i[TAKEN] + len(times), dtype=np.int64)
@@ -84,7 +80,7 @@ def _sorted(times: Times, numbers: Ints) -> tuple[Times, Ints]:
     return times[order], numbers[order]
 
 
-def _believed(unit: Ordering, times: Times, numbers: Ints, came: int) -> tuple[Times, Ints, Ints]:
+def _believed(unit: Unit, times: Times, numbers: Ints, came: int) -> tuple[Times, Ints, Ints]:
     """Advance the clock, but not after the few who are far ahead: those wait for company, or are alone at last."""
     i, f, marks = unit.ints, unit.floats, unit.marks
     waiting = int(i[AHEAD])
@@ -128,7 +124,7 @@ def _believed(unit: Ordering, times: Times, numbers: Ints, came: int) -> tuple[T
     return times, numbers, alone
 
 
-def learn(unit: Ordering, delays: Floats) -> None:
+def learn(unit: Unit, delays: Floats) -> None:
     """Take in sorted delays: evenly chosen ones, as many as the window has room for, in an order that mixes them."""
     i, f, window = unit.ints, unit.floats, len(unit.ring)
     share = unit.order.late_max
@@ -149,7 +145,7 @@ def learn(unit: Ordering, delays: Floats) -> None:
     set_hold(unit)
 
 
-def set_hold(unit: Ordering) -> None:
+def set_hold(unit: Unit) -> None:
     """The hold that the window asks for."""
     i, f, share = unit.ints, unit.floats, unit.order.late_max
     n = int(i[KNOWN])
@@ -164,7 +160,7 @@ def set_hold(unit: Ordering) -> None:
     f[HOLD] = max(hold, f[TOLD]) if told else hold
 
 
-def _due(unit: Ordering, times: Times, numbers: Ints) -> tuple[Ints, Floats]:
+def _due(unit: Unit, times: Times, numbers: Ints) -> tuple[Ints, Floats]:
     i, f, marks = unit.ints, unit.floats, unit.marks
     held = int(i[HELD])
     times, numbers = _sorted(np.concatenate([unit.held_t[:held], times]), np.concatenate([unit.held_n[:held], numbers]))

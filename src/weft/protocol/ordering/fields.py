@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from weft.model import Order
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -47,3 +49,18 @@ FAR_STRIDES = 8 * LEAP
 """A delay of so many strides teaches only when it recurs."""
 RECURS = 16
 """So often."""
+
+
+class Unit(Protocol):
+    """The memory of an ordering unit, as the steps over it see it."""
+
+    order: Order
+    ints: Ints
+    floats: Floats
+    marks: Times
+    ring: Floats
+    ranked: Floats
+    held_t: Times
+    held_n: Ints
+    ahead_t: Times
+    ahead_n: Ints

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING, Any
 
 from weft.spark.channels.manifest import Written
 from weft.spark.channels.partitions import COLUMN, WHOLE, Partitioning, with_partition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def write_parquet(
@@ -35,6 +35,9 @@ def write_parquet(
 def write_text(records: DataFrame, folder: Path, format_: str, options: dict[str, str]) -> Written:
     """Write records to a new folder as files that tell nothing of themselves, and report what lies there."""
     _make(folder)
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
     seen = Observation()
     counted = records.observe(seen, F.count(F.lit(1)).alias("rows"))
     counted.write.mode("append").format(format_).options(**options).save(str(folder))

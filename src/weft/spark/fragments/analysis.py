@@ -59,9 +59,10 @@ def refuse_what_a_flat_sink_cannot_hold(deployment: Deployment, schemas: dict[st
             if isinstance(field.dataType, StructType | ArrayType | MapType)
         ]
         if outlet.sink.facts.flat and nested:
+            what = f"{outlet.sink.format} cannot hold column {nested[0]} of {outlet.sink.from_}"
             raise operators.BadOperator(
-                f"sink of {outlet.query}: {outlet.sink.format} cannot hold column {nested[0]} of {outlet.sink.from_}, "
-                f"which is nested; select its parts (as {nested[0]}.start for a window), or write parquet or json"
+                f"sink of {outlet.query}: {what}, which is nested; "
+                f"select its parts (as {nested[0]}.start for a window), or write parquet or json"
             )
 
 
