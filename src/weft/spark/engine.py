@@ -252,7 +252,7 @@ class SparkEngine:
     def fence(self, fragment: str, epoch: int) -> None:
         """From now on no writer with a lower epoch commits anything for the fragment."""
         for place in places(self.context, self.fragments[fragment]):
-            place.outlet.fence(epoch)
+            place.destination.fence(epoch)
 
     def prepare(self, fragment: str, epoch: int) -> FragmentRun:
         """A fragment ready to start, or one that waits behind its gate; Fenced where a later epoch has taken over."""
