@@ -53,6 +53,7 @@ class SparkEngine:
         self.on_commit = on_commit
         self.totals: dict[str, int] = {}
         self.until_done = False
+        self.before_end: Callable[[], None] = lambda: None
         self.runs: dict[str, FragmentRun] = {}
         self.stages = StageTimes(session)
         self.generations: dict[str, int] = {}
@@ -336,7 +337,7 @@ class _DrainingRun(FragmentRun):
 
     def _drain(self) -> None:
         try:
-            self.read_all(self.engine.totals)
+            self.read_all(self.engine.totals, self.engine.before_end)
         except Exception as error:
             # A query that was stopped or has failed ends the wait; `failure` tells why, where Spark still answers.
             with suppress(Exception):

@@ -23,7 +23,7 @@ from weft.bodies.live.measured import last_measured
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
 from weft.bodies.live.progress import Progress
-from weft.bodies.live.resuming import Removal, Resuming, source_files
+from weft.bodies.live.resuming import CLOSING, Removal, Resuming, source_files
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import STOP, CannotRun, State, why_not_writable
 from weft.bodies.live.steering import Steering
@@ -173,6 +173,11 @@ class Run:
             if self.options.fresh:
                 resuming.start_over()
             already = resuming.open()
+        if already is None and not self.options.until_done and self.state.read(CLOSING) is not None:
+            raise CannotRun(
+                f"{self.state.path} holds a run that was coming to its end, and has begun to close its windows: "
+                "finish it with --until-done, or use --fresh to start over"
+            )
         self.notes += resuming.notes
         return already
 
@@ -338,7 +343,10 @@ class Run:
         summary = summary_of(self)
         self.state.tell("status.json", self.status())
         if done:
-            self.state.write("finished.json", {"summary": summary, "files": source_files(self.deployment)})
+            files = source_files(self.deployment)
+            self.state.write("finished.json", {"summary": summary, "files": files})
+            if (self.state.read(CLOSING) or {"files": files})["files"] != files:
+                self.note("files came to the sources when windows were being closed: some may not be in the results")
         return summary
 
     def _close(self) -> None:
