@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,70 @@ def called(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def test_every_import_goes_left_and_the_brain_touches_nothing() -> None:
     assert broken(SRC) == []
+
+
+def modules(src: Path) -> dict[str, Path]:
+    """Every module by its name."""
+    found = {}
+    for path in sorted((src / "weft").rglob("*.py")):
+        parts = path.relative_to(src).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def cycles(src: Path) -> list[str]:
+    """The modules that import one another in a circle, at any depth and for types alone too."""
+    known = modules(src)
+    graph: dict[str, set[str]] = {}
+    for name, path in known.items():
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        graph[name] = set()
+        for _, asked in imported(ast.parse(path.read_text(encoding="utf-8")), package):
+            while asked and asked not in known:
+                asked = asked.rpartition(".")[0]  # noqa: PLW2901
+            if asked not in ("", name, "weft"):
+                graph[name].add(asked)
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_module_imports_another_in_a_circle() -> None:
+    assert cycles(SRC) == []
+
+
+def test_a_planted_circle_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "weft" / "plan"
+    folder.mkdir(parents=True)
+    (folder / "x.py").write_text("def f():\n    from weft.plan.y import g")
+    (folder / "y.py").write_text("from weft.plan import x")
+    assert set(cycles(tmp_path)) == {"weft.plan.x", "weft.plan.y"}
+
+
+def test_no_two_folders_beside_one_another_import_each_other() -> None:
+    reads: dict[str, set[tuple[str, str]]] = {}
+    known = modules(SRC)
+    folders = {name for name, path in known.items() if path.name == "__init__.py"}
+    for name, path in known.items():
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        for _, asked in imported(ast.parse(path.read_text(encoding="utf-8")), package):
+            for parent in ("weft.plan", "weft.spark", "weft.protocol", "weft.bodies.twin"):
+                here, there = (".".join(one.split(".")[: parent.count(".") + 2]) for one in (name, asked))
+                if here in folders and there in folders and here != there and here.startswith(f"{parent}."):
+                    reads.setdefault(parent, set()).add((here, there))
+    both = [pair for pairs in reads.values() for pair in sorted(pairs) if pair[::-1] in pairs]
+    assert both == []
+
+
+def test_no_folder_has_two_classes_of_one_name() -> None:
+    found: dict[tuple[Path, str], list[str]] = {}
+    for path in modules(SRC).values():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault((path.parent, node.name), []).append(path.name)
+    assert {key: files for key, files in found.items() if len(files) > 1} == {}
 
 
 @pytest.mark.parametrize(

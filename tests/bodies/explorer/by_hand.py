@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.bodies.explorer.worlds.balancing_ground import Case
+from weft.bodies.explorer.worlds.balancing_ground import Tree
 from weft.protocol import CancelTimer, Effect, Message, Received, Send, SetTimer, TimerFired
 from weft.protocol.balancing import (
     Balancer,
@@ -26,7 +26,7 @@ from weft.protocol.balancing import (
     Taken,
 )
 
-CASE = Case("r m<r a<m", "s@a! p@a=42<s q@m=50! x@m=12<s y@m=3<x z@r=42<y")
+CASE = Tree("r m<r a<m", "s@a! p@a=42<s q@m=50! x@m=12<s y@m=3<x z@r=42<y")
 X, Y, XY = Part("x", (12,)), Part("y", (3,)), (Part("x", (12,)), Part("y", (3,)))
 FULL = Check((Part("q", (50,)),))
 
@@ -34,7 +34,7 @@ FULL = Check((Part("q", (50,)),))
 class Hand:
     """One site, and what it says to what it is told."""
 
-    def __init__(self, site: str, balancer: type[Balancer] = Balancer, case: Case = CASE) -> None:
+    def __init__(self, site: str, balancer: type[Balancer] = Balancer, case: Tree = CASE) -> None:
         memory = case.memory(site)
         self.machine = balancer(site, case.parent[site], case.children[site], case.streams, memory, case.limits)
 
@@ -163,7 +163,7 @@ def new_words(balancer: type[Balancer]) -> None:
     effects = root.hear("m", Offer(2, ((Part("x", (60,)),),)))
     assert effects == [CancelTimer("m"), Send("m", OfferReply(2))]
     assert root.state("m") == "idle"
-    light = Hand("a", balancer, Case("r m<r a<m", "s@a! p@a=30<s q@m=50! x@m=12<s z@r=42<x"))
+    light = Hand("a", balancer, Tree("r m<r a<m", "s@a! p@a=30<s q@m=50! x@m=12<s z@r=42<x"))
     light.machine.handle(Check())
     light.refuses("m", DemandReply(2, ((X,),)), "awaited while demanded")
     light.refuses("m", DemandReply(1, ((Part("q", (1,)),),)), "q is no operator")

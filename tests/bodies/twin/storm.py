@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from weft.bodies.explorer.worlds.balancing_ground import Case
+from weft.bodies.explorer.worlds.balancing_ground import Tree
 from weft.bodies.twin.control.carrier import Carrier
 from weft.protocol import Effect, Input
 from weft.protocol.balancing import Balancer, Begin, Check, Memory, Part, Remember, Start, Stop, Stopped
@@ -33,7 +33,7 @@ class Counting(Carrier):
 class Storm:
     """One tree under one seed."""
 
-    def __init__(self, case: Case, seed: int, loss: float = 0.03, crashes_per_s: float = 0.05) -> None:
+    def __init__(self, case: Tree, seed: int, loss: float = 0.03, crashes_per_s: float = 0.05) -> None:
         self.case, self.rng, self.loss, self.crashes_per_s = case, Random(seed), loss, crashes_per_s
         self.loads = dict(case.loads)
         self.memories: dict[str, Memory] = {site: case.memory(site) for site in case.parent}

@@ -8,12 +8,12 @@ import pytest
 
 from tests.bodies.twin.storm import Storm
 from tests.bodies.twin.twin_worlds import placed, source, step
-from weft.bodies.explorer.worlds.balancing_ground import Case
+from weft.bodies.explorer.worlds.balancing_ground import Tree
 from weft.bodies.twin import run
 from weft.model import Balance, Constant, Control, CrashAt, Deployment, Link, Query, RestartAt, Sink, Site
 
 TREE = "r a<r b<r c<a d<a e<b f<b"
-CASE = Case(
+CASE = Tree(
     TREE,
     "s@c! t@d! u@e! v@f! "
     + " ".join(

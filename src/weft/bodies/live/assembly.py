@@ -27,7 +27,7 @@ from weft.spark.fragments.analysis import Analysis
 from weft.spark.fragments.outputs import Commit
 
 
-class Asked(Protocol):
+class HowToRun(Protocol):
     """How a run was asked for."""
 
     @property
@@ -51,7 +51,7 @@ class Parts:
 
 
 def assemble(
-    deployment: Deployment, planned: Placement, state: State, meter: Meter, asked: Asked,
+    deployment: Deployment, planned: Placement, state: State, meter: Meter, asked: HowToRun,
     on_commit: Callable[[Commit], None],
 ) -> Parts:  # fmt: skip
     """Start Spark, take up the journal or write the first plan, and make ready what runs and changes it."""
@@ -64,7 +64,7 @@ def assemble(
 
 
 def _assembled(
-    spark: embedded.Embedded, deployment: Deployment, planned: Placement, state: State, meter: Meter, asked: Asked,
+    spark: embedded.Embedded, deployment: Deployment, planned: Placement, state: State, meter: Meter, asked: HowToRun,
     on_commit: Callable[[Commit], None],
 ) -> Parts:  # fmt: skip
     for name, bad in spark.bad.items():

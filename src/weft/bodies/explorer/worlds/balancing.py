@@ -8,12 +8,12 @@ from weft.bodies.explorer.world import World
 from weft.bodies.explorer.worlds import balancing_published
 from weft.bodies.explorer.worlds import balancing_trees as trees
 from weft.bodies.explorer.worlds.balancing_claims import claims, mark, quiet
-from weft.bodies.explorer.worlds.balancing_ground import Case, Land, land
+from weft.bodies.explorer.worlds.balancing_ground import Land, Tree, land
 from weft.protocol import Machine
 from weft.protocol.balancing import Balancer
 
 
-def world(name: str, case: Case, balancer: type[Balancer] = Balancer, **faults: Any) -> World:
+def world(name: str, case: Tree, balancer: type[Balancer] = Balancer, **faults: Any) -> World:
     """A world in which every site of a case looks as often as it says."""
 
     def reborn(site: str, ground: Land | None) -> Machine:
@@ -43,7 +43,7 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         return balancing_published.worlds()
     more = int(long)
 
-    def of(name: str, case: Case, **faults: Any) -> World:
+    def of(name: str, case: Tree, **faults: Any) -> World:
         return world(name, case, states_max=STATES_MAX, **faults, **machines)
 
     return (
@@ -67,7 +67,7 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
 def brisk(**machines: Any) -> tuple[World, ...]:
     """Worlds of few faults, seen through in seconds, which together see nearly all that the others do."""
 
-    def of(name: str, case: Case, **faults: Any) -> World:
+    def of(name: str, case: Tree, **faults: Any) -> World:
         return world(name, case, **faults, **machines)
 
     calm = [of(name, case) for name, case in trees.ALL.items()]

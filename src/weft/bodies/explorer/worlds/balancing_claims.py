@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weft.bodies.explorer.world import Claim, View
-from weft.bodies.explorer.worlds.balancing_ground import FAULTS, Case, Land
+from weft.bodies.explorer.worlds.balancing_ground import FAULTS, Land, Tree
 from weft.protocol.balancing import Memory
 
 LEAVING = ("lent", "stopping", "giving")
@@ -37,12 +37,12 @@ def mark(machine: Any) -> Mark:
     return Mark(tuple(memory.here), tuple(sorted(memory.below.items())), tuple(sorted(given)), idle)
 
 
-def marks(case: Case, view: View) -> dict[str, Mark]:
+def marks(case: Tree, view: View) -> dict[str, Mark]:
     """The marks of all sites."""
     return {site: view.mark(site) for site in case.parent}
 
 
-def homes(case: Case, view: View) -> dict[str, str]:
+def homes(case: Tree, view: View) -> dict[str, str]:
     """Where operators are that some site has."""
     return {operator: site for site, one in marks(case, view).items() for operator in one.here}
 
@@ -53,14 +53,14 @@ def one_runs(view: View) -> bool:
     return len(set(running)) == len(running)
 
 
-def one_answers(case: Case, view: View) -> bool:
+def one_answers(case: Tree, view: View) -> bool:
     """Of every operator one site has it, or none has and it is being handed over."""
     has = [operator for one in marks(case, view).values() for operator in one.here]
     given = [operator for one in marks(case, view).values() for operator in one.given]
     return len(set(has)) == len(has) and {*has, *given} == set(case.homes)
 
 
-def streams_pass(case: Case, view: View) -> bool:
+def streams_pass(case: Tree, view: View) -> bool:
     """Every operator is where all its inputs pass: at their sites or above."""
     where = homes(case, view)
     edges = [(source, reader) for reader, read in case.streams.inputs.items() for source in read]
@@ -68,7 +68,7 @@ def streams_pass(case: Case, view: View) -> bool:
     return all(above in case.above(site) for site, above in known)
 
 
-def below_is_true(case: Case, view: View) -> bool:
+def below_is_true(case: Tree, view: View) -> bool:
     """What a site takes to lie below it does, on that side, and nothing else does."""
     where = homes(case, view)
     ways = {operator: list(case.above(home)) for operator, home in where.items()}
@@ -176,14 +176,14 @@ def none_refused(view: View) -> bool:
     return not (view.ground.refused and view.ground.case.only and undisturbed(view))
 
 
-def done_by_words(case: Case, view: View) -> bool:
+def done_by_words(case: Tree, view: View) -> bool:
     """Where nothing goes wrong, words alone bring everything to its end: no timer is needed."""
     if view.busy or any(view.faults) or view.ground.changed:
         return True
     return not view.timers and all(one.idle for one in marks(case, view).values())
 
 
-def as_expected(case: Case, view: View) -> bool:
+def as_expected(case: Tree, view: View) -> bool:
     """Where nothing goes wrong, operators end up at one of the placements that the world names."""
     if not case.ends or view.busy or any(view.faults) or view.ground.changed:
         return True
@@ -209,7 +209,7 @@ def _without(fault: str) -> Claim:
     return lambda view: view.ground.fault != fault
 
 
-OF_ALL: dict[str, Callable[[Case, View], bool]] = {
+OF_ALL: dict[str, Callable[[Tree, View], bool]] = {
     "every operator has one site that answers for it": one_answers,
     "every operator is where its streams pass": streams_pass,
     "what a site takes to lie below it does": below_is_true,
@@ -229,7 +229,7 @@ OF_ONE: dict[str, Callable[[str, View], bool]] = {
 AGREED = "both sides speak of the same operators"
 
 
-def claims(case: Case) -> dict[str, Claim]:
+def claims(case: Tree) -> dict[str, Claim]:
     """All claims of a case; those about one site, for each site."""
     ups = [(site, up) for site, up in case.parent.items() if up]
     pairs = [*ups, *((up, site) for site, up in ups)]

@@ -41,7 +41,7 @@ class Changed(Input, frozen=True):
     loads: Loads
 
 
-class Case:
+class Tree:
     """A tree with operators: `sites` as "r a<r b<r", operators as "x@a=30<s,t", pinned ones as "s@a!".
 
     `changes` are loads that operators may come to have, in order; `checks` is how often each site looks, once unless
@@ -203,7 +203,7 @@ class Land(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **changes)
 
 
-def land(case: Case) -> Land:
+def land(case: Tree) -> Land:
     """The ground of a case at its start."""
     return Land(
         case,

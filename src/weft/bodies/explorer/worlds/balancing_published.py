@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from weft.bodies.explorer.world import Choice, View, World
-from weft.bodies.explorer.worlds.balancing_ground import Case, Changed, Loads
+from weft.bodies.explorer.worlds.balancing_ground import Changed, Loads, Tree
 from weft.protocol import Effect, Machine
 from weft.protocol.balancing import Check, Part, Start
 from weft.protocol.published.balancing import OVERLAPS, REPLIES, SELECTION, BalancerAsPublished, Drop
@@ -76,7 +76,7 @@ def one_stays(view: View) -> bool:
 
 def streams_pass(view: View) -> bool:
     """When nothing is under way, every operator is where its inputs pass."""
-    case: Case = view.ground.case
+    case: Tree = view.ground.case
     if view.flight:
         return True
     homes = dict(view.ground.runs)
@@ -97,7 +97,7 @@ CLAIMS = {
 }
 
 
-def world(name: str, case: Case, claim: str, *repaired: str, lose: int = 0) -> World:
+def world(name: str, case: Tree, claim: str, *repaired: str, lose: int = 0) -> World:
     """A world of published sites; the claim that is to break, and that every wait ends."""
     children = case.children
 
@@ -120,33 +120,33 @@ def worlds() -> tuple[World, ...]:
     two_up = "s@a! t@b! x@a=50<s y@a=15<x u@b=50<t v@b=15<u z@r=42<y,v"
     passing = "s@a! p@a=50<s x@a=15<p y@r=15<x q@r=26! z@r=1<y"
     return (
-        world("selection passes over the neighbour", Case("r a<r", "s@a! x@a=15<s y@a=50<x z@r=42<y"), "streams"),
+        world("selection passes over the neighbour", Tree("r a<r", "s@a! x@a=15<s y@a=50<x z@r=42<y"), "streams"),
         world(
             "one operator offered to two",
-            Case("r m<r a<m", "s@a! p@a=42<s q@m=60! x@m=8<s z@r=42<x"),
+            Tree("r m<r a<m", "s@a! p@a=42<s q@m=60! x@m=8<s z@r=42<x"),
             "deployed twice", SELECTION,
         ),
-        world("two offers to one", Case("r a<r b<r", two_up), "room", SELECTION, OVERLAPS),
+        world("two offers to one", Tree("r a<r b<r", two_up), "room", SELECTION, OVERLAPS),
         world(
             "two demands to one",
-            Case("r m<r a<m", "s@a! p@a=30<s q@m=50! x@m=8<s z@r=30<x", checks="m*0"),
+            Tree("r m<r a<m", "s@a! p@a=30<s q@m=50! x@m=8<s z@r=30<x", checks="m*0"),
             "deployed twice", SELECTION, OVERLAPS,
         ),
         world(
             "an offer crosses a demand",
-            Case("r m<r a<m", "s@a! p@a=30<s q@m=50! x@m=15<s z@r=42<x"),
+            Tree("r m<r a<m", "s@a! p@a=30<s q@m=50! x@m=15<s z@r=42<x"),
             "deployed twice", SELECTION, OVERLAPS, REPLIES,
         ),
         world(
             "offers cross while loads change",
-            Case("r a<r", passing, "z=24 p=28", "a*2 r*1"),
+            Tree("r a<r", passing, "z=24 p=28", "a*2 r*1"),
             "streams", SELECTION, OVERLAPS, REPLIES,
         ),
-        world("requests are ignored", Case("r a<r", "s@a! x@a=65<s z@r=30<x"), "", SELECTION, OVERLAPS),
+        world("requests are ignored", Tree("r a<r", "s@a! x@a=65<s z@r=30<x"), "", SELECTION, OVERLAPS),
         world(
             "the new starts before the old stops",
-            Case("r a<r", "s@a! x@a=50<s y@a=15<x z@r=42<y"),
+            Tree("r a<r", "s@a! x@a=50<s y@a=15<x z@r=42<y"),
             "at once", SELECTION, OVERLAPS, REPLIES,
         ),
-        world("a reply is lost", Case("r a<r", "s@a! x@a=65<s z@r=42<x"), "", SELECTION, OVERLAPS, REPLIES, lose=1),
+        world("a reply is lost", Tree("r a<r", "s@a! x@a=65<s z@r=42<x"), "", SELECTION, OVERLAPS, REPLIES, lose=1),
     )  # fmt: skip

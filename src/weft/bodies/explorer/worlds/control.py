@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.bodies.explorer.world import View, World
-from weft.bodies.explorer.worlds.control_ground import CONTROLLER, FAULTS, Board, Case
+from weft.bodies.explorer.worlds.control_ground import CONTROLLER, FAULTS, Board, Plot
 from weft.protocol.control import PERSON, Controller
 
 
@@ -50,7 +50,7 @@ INVARIANTS = {
 
 
 def world(
-    name: str, case: Case, advises: bool = False, controller: type[Controller] = Controller, **faults: Any
+    name: str, case: Plot, advises: bool = False, controller: type[Controller] = Controller, **faults: Any
 ) -> World:
     """A controller, and all that may be told to it."""
 
@@ -69,39 +69,39 @@ def worlds(
 ) -> tuple[World, ...]:
     """The worlds of the controller; it is our own, so nothing is published to compare with."""
 
-    def of(name: str, case: Case, **more: Any) -> World:
+    def of(name: str, case: Plot, **more: Any) -> World:
         return world(name, case, controller=controller, **more)
 
     all_kinds = "person o a>b, failover p a>c, promise q b>c, balance r c>d, scale s d>e"
     usual = (
-        of("a person", Case("person o a>b", expected="1")),
-        of("a rule", Case("balance o a>b", ("1",), expected="1")),
-        of("a rule that only advises", Case("balance o a>b, person p c>d", ("1",), expected="1 2"), advises=True),
-        of("failover that only advises", Case("failover o a>b, person p b>c"), advises=True),
-        of("two persons apart", Case("person o a>b, person p c>d")),
-        of("a person who waits further on", Case("person o c>d, person p b>c, failover q a>b")),
-        of("two persons at one site", Case("person o a>b, person p b>c, failover q b>d")),
-        of("three rules at one site", Case("scale o a>b, balance p b>c, promise q c>a", ("1 2 3",), expected="3")),
-        of("three rules that advise", Case("scale o a>b, balance p b>c, promise q c>a", ("1 2 3",), expected="3"),
+        of("a person", Plot("person o a>b", expected="1")),
+        of("a rule", Plot("balance o a>b", ("1",), expected="1")),
+        of("a rule that only advises", Plot("balance o a>b, person p c>d", ("1",), expected="1 2"), advises=True),
+        of("failover that only advises", Plot("failover o a>b, person p b>c"), advises=True),
+        of("two persons apart", Plot("person o a>b, person p c>d")),
+        of("a person who waits further on", Plot("person o c>d, person p b>c, failover q a>b")),
+        of("two persons at one site", Plot("person o a>b, person p b>c, failover q b>d")),
+        of("three rules at one site", Plot("scale o a>b, balance p b>c, promise q c>a", ("1 2 3",), expected="3")),
+        of("three rules that advise", Plot("scale o a>b, balance p b>c, promise q c>a", ("1 2 3",), expected="3"),
            advises=True),
-        of("two rules apart", Case("balance o a>b, scale p c>d", ("1 2",), expected="1 2")),
-        of("not all was measured", Case("balance o a>b, balance p c>d, balance q e>f", ("1", None, "2 3"))),
-        of("a person and rules", Case("person o a>b, balance p b>c, scale q d>e", ("2 3",), expected="1 3")),
-        of("back and forth", Case("balance o a>b, balance o b>a, balance o b>a", ("1", "2", "3"))),
-        of("a person goes back", Case("balance o a>b, person o b>a, failover o b>a", ("1",))),
-        of("a change by another door", Case("person o a>b, balance o b>a, balance p b>c", ("2", "3"), noticed="1")),
-        of("all who wish", Case(all_kinds, ("3 4 5",))),
-        of("no word of a change", Case("balance o a>b, balance o b>a, person p b>c", ("1", "2"), silent=1)),
-        of("early timers", Case("person o a>b, person p b>c, balance q c>d", ("3",)), early=2),
-        of("early timers and looks", Case("balance o a>b, balance o b>a, scale p a>c", ("1 3", "2")), early=2),
-        of("a crash", Case("person o a>b, balance p b>c, balance p c>b", ("2", "3")), crash=1),
+        of("two rules apart", Plot("balance o a>b, scale p c>d", ("1 2",), expected="1 2")),
+        of("not all was measured", Plot("balance o a>b, balance p c>d, balance q e>f", ("1", None, "2 3"))),
+        of("a person and rules", Plot("person o a>b, balance p b>c, scale q d>e", ("2 3",), expected="1 3")),
+        of("back and forth", Plot("balance o a>b, balance o b>a, balance o b>a", ("1", "2", "3"))),
+        of("a person goes back", Plot("balance o a>b, person o b>a, failover o b>a", ("1",))),
+        of("a change by another door", Plot("person o a>b, balance o b>a, balance p b>c", ("2", "3"), noticed="1")),
+        of("all who wish", Plot(all_kinds, ("3 4 5",))),
+        of("no word of a change", Plot("balance o a>b, balance o b>a, person p b>c", ("1", "2"), silent=1)),
+        of("early timers", Plot("person o a>b, person p b>c, balance q c>d", ("3",)), early=2),
+        of("early timers and looks", Plot("balance o a>b, balance o b>a, scale p a>c", ("1 3", "2")), early=2),
+        of("a crash", Plot("person o a>b, balance p b>c, balance p c>b", ("2", "3")), crash=1),
     )  # fmt: skip
     if not long:
         return usual
     return (
         *usual,
-        of("all who wish, twice", Case(f"{all_kinds}, balance r d>c, scale s e>d", ("3 4 5", "6 7"), silent=1),
+        of("all who wish, twice", Plot(f"{all_kinds}, balance r d>c, scale s e>d", ("3 4 5", "6 7"), silent=1),
            early=2),
-        of("back and forth, disturbed", Case("balance o a>b, person o b>a, promise o a>b, scale p b>c, balance o b>a",
+        of("back and forth, disturbed", Plot("balance o a>b, person o b>a, promise o a>b, scale p b>c, balance o b>a",
            ("1 4", None, "3", "5"), silent=1), early=1, crash=1),
     )  # fmt: skip

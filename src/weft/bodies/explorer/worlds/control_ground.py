@@ -42,7 +42,7 @@ FAULTS = (TOGETHER, PASSED, BLIND, HASTE, UNDONE, TWICE, ACTED, RELENTED)
 UNMEASURED = (PERSON, FAILOVER)
 
 
-class Case:
+class Plot:
     """Wishes by number (`who of before>after`), what rules wish on each observation, and what comes at any time.
 
     What a wish touches are the places it leaves and joins. An observation is a text of numbers, or None where it is
@@ -93,7 +93,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 class Board(msgspec.Struct, frozen=True):
     """What was told and answered, what is under way, rests and is kept; `fault` is what was wrong first."""
 
-    case: Case
+    case: Plot
     looks: int = 0
     looking: int = 0
     """The observation that rules look at; 0 where they have looked, or may not."""

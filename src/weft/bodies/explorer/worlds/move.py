@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.bodies.explorer.world import Claim, View, World
 from weft.bodies.explorer.worlds.move_ground import ALIVE, DESK, FAULTS, Plant, plant
-from weft.bodies.explorer.worlds.move_plan import CHANNEL, Case
+from weft.bodies.explorer.worlds.move_plan import CHANNEL, MoveCase
 from weft.protocol import Input, Machine
 from weft.protocol.hosting import Agent, AgentLimits, ConductorLimits
 from weft.protocol.moving import Ask, Cancel, Desk, Leave
@@ -144,7 +144,7 @@ PATIENT = {**INVARIANTS, "with so few faults nothing is given up": never_given_u
 
 def world(
     name: str,
-    case: Case,
+    case: MoveCase,
     *more: Input,
     mortal: tuple[str, ...] = (*SITES, DESK),
     deaths: int = 0,
@@ -185,35 +185,35 @@ def world(
 def brisk(**machines: Any) -> tuple[World, ...]:
     """Worlds of one fault each, seen through in seconds, which together see nearly all that the others do."""
 
-    def of(name: str, case: Case, *inputs: Input, **faults: Any) -> World:
+    def of(name: str, case: MoveCase, *inputs: Input, **faults: Any) -> World:
         return world(name, case, *inputs, **faults, **machines)
 
     one, apart = ("1a", "1b"), ("1a 2b", "1b")
     return (
-        of("a loss", Case(*one, records=1), lose=1),
-        of("two queries at once", Case("1a 3a", "1b 3b", records=0)),
-        of("two moves, a death", Case(*one, "1a", records=1), deaths=1),
-        of("a full disk", Case(*one, records=1), undecided=1),
-        of("a query comes", Case("1a", "3b", records=1)),
-        of("a site is taken to be gone", Case("1a", "1!b", records=1), lose=1),
-        of("a site is gone", Case("1a", "1!b", records=1), crash=1),
-        of("a query goes", Case("1a 3a", "3-", records=1)),
-        of("an impossible move", Case(*one, records=1, impossible=(1,)), lose=1),
-        of("a refused move", Case(*one, records=0, refused=(1,)), lose=1),
-        of("into a fragment", Case(*apart, records=1)),
-        of("into a fragment, cancelled", Case(*apart, records=0, expected={}), Cancel(1)),
-        of("the run ends", Case(*one, records=0, expected={}), Leave(), undecided=1),
-        of("inputs end", Case(*one, records=1, may_drain=True), lose=1),
-        of("badly warmed", Case("1a 2a", "2b", stateful=True, soft=True, records=1)),
-        of("a full disk, a death, another move", Case(*one, "1b", records=1), undecided=1, deaths=1),
-        of("early timers", Case(*one, records=1), early=1),
-        of("overtaken", Case(*one, records=1), overtake=1, early=1),
-        of("a crash", Case(*one, records=1), crash=1),
-        of("a silent body", Case("1a 2a", "2b", records=0), silent=2),
-        of("into a fragment, a silent body", Case(*apart, records=0), silent=1),
-        of("into a fragment, early timers", Case(*apart, records=1), early=1),
-        of("into a fragment, a death", Case(*apart, records=2), deaths=1),
-        of("a site that does not halt", Case(*one, records=0), early=3, patient=False),
+        of("a loss", MoveCase(*one, records=1), lose=1),
+        of("two queries at once", MoveCase("1a 3a", "1b 3b", records=0)),
+        of("two moves, a death", MoveCase(*one, "1a", records=1), deaths=1),
+        of("a full disk", MoveCase(*one, records=1), undecided=1),
+        of("a query comes", MoveCase("1a", "3b", records=1)),
+        of("a site is taken to be gone", MoveCase("1a", "1!b", records=1), lose=1),
+        of("a site is gone", MoveCase("1a", "1!b", records=1), crash=1),
+        of("a query goes", MoveCase("1a 3a", "3-", records=1)),
+        of("an impossible move", MoveCase(*one, records=1, impossible=(1,)), lose=1),
+        of("a refused move", MoveCase(*one, records=0, refused=(1,)), lose=1),
+        of("into a fragment", MoveCase(*apart, records=1)),
+        of("into a fragment, cancelled", MoveCase(*apart, records=0, expected={}), Cancel(1)),
+        of("the run ends", MoveCase(*one, records=0, expected={}), Leave(), undecided=1),
+        of("inputs end", MoveCase(*one, records=1, may_drain=True), lose=1),
+        of("badly warmed", MoveCase("1a 2a", "2b", stateful=True, soft=True, records=1)),
+        of("a full disk, a death, another move", MoveCase(*one, "1b", records=1), undecided=1, deaths=1),
+        of("early timers", MoveCase(*one, records=1), early=1),
+        of("overtaken", MoveCase(*one, records=1), overtake=1, early=1),
+        of("a crash", MoveCase(*one, records=1), crash=1),
+        of("a silent body", MoveCase("1a 2a", "2b", records=0), silent=2),
+        of("into a fragment, a silent body", MoveCase(*apart, records=0), silent=1),
+        of("into a fragment, early timers", MoveCase(*apart, records=1), early=1),
+        of("into a fragment, a death", MoveCase(*apart, records=2), deaths=1),
+        of("a site that does not halt", MoveCase(*one, records=0), early=3, patient=False),
     )
 
 
@@ -221,42 +221,42 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
     """The worlds of a change; the protocol is our own, so nothing is published to compare with."""
     more = int(long)
 
-    def of(name: str, case: Case, *inputs: Input, **faults: Any) -> World:
+    def of(name: str, case: MoveCase, *inputs: Input, **faults: Any) -> World:
         return world(name, case, *inputs, **faults, **machines)
 
     apart, back = ("1a 2b", "1b"), ("1a", "1b", "1a")
     few = 1 + more
-    out, out_few = Case("1a 2a", "2b", stateful=True), Case("1a 2a", "2b", records=few)
+    out, out_few = MoveCase("1a 2a", "2b", stateful=True), MoveCase("1a 2a", "2b", records=few)
     return (
-        of("a stateless fragment moves", Case("1a", "1b"), lose=1, crash=1, early=more),
-        of("a stateful fragment moves", Case("1a 2a", "1b 2b", stateful=True), lose=1, crash=1, deaths=more),
-        of("an impossible move", Case("1a", "1b", impossible=(1,)), lose=1, crash=1),
-        of("a refused move", Case("1a", "1b", refused=(1,)), lose=1, crash=1),
-        of("a move and back", Case(*back), lose=1, early=1 + more),
-        of("a move and back, with a crash", Case(*back), crash=1, lose=more),
-        of("messages overtake one another", Case("1a", "1b"), early=1, overtake=1, lose=more),
-        of("a full disk and a death", Case("1a", "1b"), undecided=1, lose=1, deaths=1),
-        of("out of a fragment, badly warmed", Case("1a 2a", "2b", soft=True), early=1 + more, lose=1),
-        of("a query comes and goes", Case("1a", "3b", "3-"), lose=1),
-        of("a site is taken to be gone", Case("1a 2a", "1!b 2!b", stateful=True), lose=1, early=more),
-        of("a site is gone", Case("1a 2a", "1!b 2!b", stateful=True, records=few), crash=1, lose=more),
-        of("two queries at a site that is taken to be gone", Case("1a 3a", "1!b 3!b", records=1), lose=more),
-        of("a site is gone, and comes back", Case("1a", "1!b", "1a", records=1), crash=1, deaths=more),
-        of("a site is taken to be gone, with a full disk", Case("1a", "1!b"), undecided=1, lose=1, deaths=1),
-        of("into a fragment", Case(*apart, stateful=True), lose=1, early=more),
-        of("into a fragment, with a death", Case(*apart), deaths=1, early=1),
-        of("into a fragment, cancelled", Case(*apart, expected={}), Cancel(1), lose=1, undecided=1),
-        of("the run ends", Case(*apart, records=1, expected={}), Leave(), lose=1),
-        of("inputs end", Case("1a", "1b", may_drain=True), lose=1, early=1),
-        of("a silent body", Case(*apart), silent=2, lose=1),
-        of("a site that does not halt", Case("1a", "1b"), early=3 + more, patient=False),
-        of("two queries at once", Case("1a 3a", "1b 3b", records=1), lose=1, early=more),
-        of("two moves at once", Case("1a 3b", "1b", "3a", records=1), lose=1, early=more),
-        of("two moves of one fragment", Case("1a 2a", "1b", "2b", records=1), lose=1, early=1),
-        of("two moves, with a crash", Case("1a 3b", "1b", "3a", records=more), crash=1),
-        of("two moves of one fragment, with a crash", Case("1a 2a", "1b", "2b", records=1), crash=1),
+        of("a stateless fragment moves", MoveCase("1a", "1b"), lose=1, crash=1, early=more),
+        of("a stateful fragment moves", MoveCase("1a 2a", "1b 2b", stateful=True), lose=1, crash=1, deaths=more),
+        of("an impossible move", MoveCase("1a", "1b", impossible=(1,)), lose=1, crash=1),
+        of("a refused move", MoveCase("1a", "1b", refused=(1,)), lose=1, crash=1),
+        of("a move and back", MoveCase(*back), lose=1, early=1 + more),
+        of("a move and back, with a crash", MoveCase(*back), crash=1, lose=more),
+        of("messages overtake one another", MoveCase("1a", "1b"), early=1, overtake=1, lose=more),
+        of("a full disk and a death", MoveCase("1a", "1b"), undecided=1, lose=1, deaths=1),
+        of("out of a fragment, badly warmed", MoveCase("1a 2a", "2b", soft=True), early=1 + more, lose=1),
+        of("a query comes and goes", MoveCase("1a", "3b", "3-"), lose=1),
+        of("a site is taken to be gone", MoveCase("1a 2a", "1!b 2!b", stateful=True), lose=1, early=more),
+        of("a site is gone", MoveCase("1a 2a", "1!b 2!b", stateful=True, records=few), crash=1, lose=more),
+        of("two queries at a site that is taken to be gone", MoveCase("1a 3a", "1!b 3!b", records=1), lose=more),
+        of("a site is gone, and comes back", MoveCase("1a", "1!b", "1a", records=1), crash=1, deaths=more),
+        of("a site is taken to be gone, with a full disk", MoveCase("1a", "1!b"), undecided=1, lose=1, deaths=1),
+        of("into a fragment", MoveCase(*apart, stateful=True), lose=1, early=more),
+        of("into a fragment, with a death", MoveCase(*apart), deaths=1, early=1),
+        of("into a fragment, cancelled", MoveCase(*apart, expected={}), Cancel(1), lose=1, undecided=1),
+        of("the run ends", MoveCase(*apart, records=1, expected={}), Leave(), lose=1),
+        of("inputs end", MoveCase("1a", "1b", may_drain=True), lose=1, early=1),
+        of("a silent body", MoveCase(*apart), silent=2, lose=1),
+        of("a site that does not halt", MoveCase("1a", "1b"), early=3 + more, patient=False),
+        of("two queries at once", MoveCase("1a 3a", "1b 3b", records=1), lose=1, early=more),
+        of("two moves at once", MoveCase("1a 3b", "1b", "3a", records=1), lose=1, early=more),
+        of("two moves of one fragment", MoveCase("1a 2a", "1b", "2b", records=1), lose=1, early=1),
+        of("two moves, with a crash", MoveCase("1a 3b", "1b", "3a", records=more), crash=1),
+        of("two moves of one fragment, with a crash", MoveCase("1a 2a", "1b", "2b", records=1), crash=1),
         of("out of a fragment, with a crash", out, crash=1),
         of("out of a fragment, with a crash and a loss", out_few, lose=1, crash=1),
-        of("two queries at once, with a crash", Case("1a 3a", "1b 3b", records=more), crash=1),
-        of("into a fragment, with a crash", Case(*apart, records=few), crash=1, lose=more),
+        of("two queries at once, with a crash", MoveCase("1a 3a", "1b 3b", records=more), crash=1),
+        of("into a fragment, with a crash", MoveCase(*apart, records=few), crash=1, lose=more),
     )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weft.bodies.explorer.world import Choice
-from weft.bodies.explorer.worlds.move_plan import CHANNEL, Case, Piece, Sites
+from weft.bodies.explorer.worlds.move_plan import CHANNEL, MoveCase, Piece, Sites
 from weft.protocol import Effect, Input
 from weft.protocol.hosting import Died, Drained, Fence, FragmentUp, Halt, Halted, Launch, Launched, Refused, Remember
 from weft.protocol.moving import (
@@ -86,7 +86,7 @@ class Life(NamedTuple):
 class Plant(msgspec.Struct, frozen=True):
     """What really is: what runs where, what streams, checkpoints, disks and the journal hold."""
 
-    case: Case
+    case: MoveCase
     sites: Sites
     checkpoints: tuple[tuple[str, Checkpoint], ...]
     deaths_left: int = 0
@@ -353,7 +353,7 @@ class Plant(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **changes)
 
 
-def plant(case: Case) -> Plant:
+def plant(case: MoveCase) -> Plant:
     """The ground before anything has run."""
     checkpoints = tuple(sorted((name, Checkpoint()) for name in case.cut(case.sites)))
     return Plant(case, case.sites, checkpoints, *case.faults)

@@ -28,7 +28,7 @@ class Piece(NamedTuple):
     writes: tuple[str, ...]
 
 
-class Case:
+class MoveCase:
     """One small world: how it begins, how many records sources hold, and what the changes ask for."""
 
     def __init__(

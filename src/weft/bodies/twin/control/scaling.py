@@ -31,7 +31,7 @@ Change = Callable[[str, str], None]
 """Starts or stops an instance of an operator at a site."""
 
 
-class Loads(Protocol):
+class ArrivalCounts(Protocol):
     """What scaling needs of a record plane."""
 
     def arrived(self, operator: tuple[str, str]) -> int: ...
@@ -46,7 +46,7 @@ class Scaling:
         deployment: Deployment,
         placement: Placement,
         carrier: Carrier,
-        loads: Loads,
+        loads: ArrivalCounts,
         homes: dict[str, str],
         start: Change,
         stop: Change,
