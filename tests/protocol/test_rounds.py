@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.model import (
-    Advising,
+    Advise,
     Constant,
     Control,
     Cost,
@@ -44,10 +44,10 @@ ONE, TWO, OWN = (Operator(name, (read,), sql="x", cost_ms=Cost("constant", (1.0,
     ("one", "s"), ("two", "one"), ("own", "t")))  # fmt: skip
 
 
-PRICE = Advising(price=1.0)
+PRICE = Advise(price=1.0)
 
 
-def world(advise: Advising | None = PRICE) -> Deployment:
+def world(advise: Advise | None = PRICE) -> Deployment:
     queries = (
         Query("q", (ONE, TWO), (Sink("two", "console"),)),
         Query("r", (OWN,), (Sink("own", "console"),)),

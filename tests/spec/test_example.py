@@ -17,7 +17,7 @@ import weft
 from tests.spec.spec_texts import GOOD, written
 from weft import model, spec
 from weft.model import (
-    Advising,
+    Advise,
     Balance,
     Column,
     Control,
@@ -339,14 +339,14 @@ def test_checking_a_small_file_is_fast_and_starts_no_spark(folder: Path) -> None
 @pytest.mark.parametrize(
     ("text", "advise"),
     [
-        ("true", Advising()),
+        ("true", Advise()),
         ("false", None),
-        ("{period_s: 5}", Advising(period_s=5.0)),
-        ("{period_s: 30, price: 0}", Advising(price=0.0)),
+        ("{period_s: 5}", Advise(period_s=5.0)),
+        ("{period_s: 30, price: 0}", Advise(price=0.0)),
     ],
 )
 def test_advice_is_asked_for_in_a_word_or_with_its_period_and_price(
-    folder: Path, text: str, advise: Advising | None
+    folder: Path, text: str, advise: Advise | None
 ) -> None:
     report = spec.check(written(folder, GOOD.replace("policy: near}", f"policy: near}}\n  advise: {text}")))
     assert report.deployment is not None

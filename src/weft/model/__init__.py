@@ -1,7 +1,7 @@
 """What exists? Frozen values: query, operator, stream, site, link, placement, promise."""
 
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
-from weft.model.control import Advising, Balance, Control, Place, Scale, Serve, Weights
+from weft.model.control import Advise, Balance, Control, Place, Scale, Serve, Weights
 from weft.model.dataflow import Dataflow, Node, Outlet, dataflow, sink_name
 from weft.model.deployment import Deployment
 from weft.model.observed import (
@@ -33,7 +33,7 @@ from weft.model.scenario import CrashAt, Happening, MoveAt, PartitionAt, RateAt,
 from weft.model.sites import Batch, Link, Site
 
 __all__ = [
-    "Advising",
+    "Advise",
     "Arrivals",
     "Balance",
     "Batch",

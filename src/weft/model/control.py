@@ -64,7 +64,7 @@ class Serve:
 
 
 @dataclass(frozen=True, slots=True)
-class Advising:
+class Advise:
     """Every period periodic placement says what it would move, and nothing is moved by it (Potential §4.2).
 
     `price` is what each move must gain, in the unit of what is minimised; the share that stays is `place.keep`.
@@ -83,4 +83,4 @@ class Control:
     scale: Scale | None = None
     order: Order | None = None
     serve: Serve = Serve()
-    advise: Advising | None = None
+    advise: Advise | None = None

@@ -132,7 +132,7 @@ class Dataflow:
 
 def dataflow(deployment: Deployment) -> Dataflow:
     """The graph of a deployment, made once for it; CycleError where operators read what comes of their own records."""
-    return _made(_Same(deployment))
+    return _made(SameDeployment(deployment))
 
 
 def sink_name(query: Query, sink: Sink) -> str:
@@ -142,7 +142,7 @@ def sink_name(query: Query, sink: Sink) -> str:
     return f"{query.name}.{query.sinks.index(sink) + 1}"
 
 
-class _Same:
+class SameDeployment:
     """A deployment as a key: the same object, since its values cannot all be hashed and it cannot change."""
 
     __slots__ = ("deployment",)
@@ -154,11 +154,11 @@ class _Same:
         return id(self.deployment)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.deployment is self.deployment
+        return isinstance(other, SameDeployment) and other.deployment is self.deployment
 
 
 @lru_cache(maxsize=16)
-def _made(key: _Same) -> Dataflow:
+def _made(key: SameDeployment) -> Dataflow:
     deployment = key.deployment
     written: list[Node] = []
     outlets: list[Outlet] = []

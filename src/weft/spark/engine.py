@@ -53,6 +53,7 @@ class SparkEngine:
         self.on_commit = on_commit
         self.totals: dict[str, int] = {}
         self.until_done = False
+        self.before_end: Callable[[], None] = lambda: None
         self.runs: dict[str, FragmentRun] = {}
         self.stages = StageTimes(session)
         self.generations: dict[str, int] = {}
@@ -252,7 +253,7 @@ class SparkEngine:
     def fence(self, fragment: str, epoch: int) -> None:
         """From now on no writer with a lower epoch commits anything for the fragment."""
         for place in places(self.context, self.fragments[fragment]):
-            place.outlet.fence(epoch)
+            place.destination.fence(epoch)
 
     def prepare(self, fragment: str, epoch: int) -> FragmentRun:
         """A fragment ready to start, or one that waits behind its gate; Fenced where a later epoch has taken over."""
@@ -336,7 +337,7 @@ class _DrainingRun(FragmentRun):
 
     def _drain(self) -> None:
         try:
-            self.read_all(self.engine.totals)
+            self.read_all(self.engine.totals, self.engine.before_end)
         except Exception as error:
             # A query that was stopped or has failed ends the wait; `failure` tells why, where Spark still answers.
             with suppress(Exception):

@@ -2,7 +2,7 @@
 
 from weft.spec.conf import is_kept
 from weft.spec.ddl import ddl
-from weft.spec.facts import changes_count, is_stateful, keys_of, sole_filter, window_column_of
+from weft.spec.facts import changes_count, is_ordering, is_stateful, keys_of, sole_filter, window_column_of
 from weft.spec.keys import AVAILABLE_POLICIES, schema
 from weft.spec.lineage import passes_through
 from weft.spec.ordering import AT_ONCE, order_of, with_ordered_time
@@ -12,7 +12,7 @@ from weft.spec.reading import as_plain, check, load, validate
 from weft.spec.reads import after_what_they_read, with_named_reads
 from weft.spec.sql import with_reads_from
 from weft.spec.store import store_of
-from weft.spec.streams import columns
+from weft.spec.streams import columns, event_time_of
 
 __all__ = [
     "AT_ONCE",
@@ -27,7 +27,9 @@ __all__ = [
     "check",
     "columns",
     "ddl",
+    "event_time_of",
     "is_kept",
+    "is_ordering",
     "is_stateful",
     "keys_of",
     "load",

@@ -36,6 +36,11 @@ def is_stateful(operator: Operator) -> bool:
     return any(tree.find_all(exp.Pivot)) or any(_keeps(select) for select in selects(tree))
 
 
+def is_ordering(operator: Operator) -> bool:
+    """Whether an operator only puts records in order, and hands all of them on as they are."""
+    return operator.order is not None and operator.sql is None and operator.call is None
+
+
 def changes_count(operator: Operator) -> bool:
     """Whether the operator may give another number of records than it takes."""
     tree = _tree(operator)

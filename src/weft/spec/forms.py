@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from weft.model import Advising, Cost, Order, Watermark
+from weft.model import Advise, Cost, Order, Watermark
 from weft.spec.problems import Problems, brief, did_you_mean, join, listed
 from weft.spec.shapes import Number, Shape, Text, found
 from weft.spec.tables import Items, Key, Table
@@ -179,7 +179,7 @@ class OrderForm:
 
 
 _ADVISE = Table(
-    Advising,
+    Advise,
     "advise",
     (
         Key("period_s", Number(above=0), "the time between two looks"),
@@ -194,7 +194,7 @@ class AdviseForm:
 
     def read(self, node: Node, path: str, problems: Problems) -> Any:
         if isinstance(node.value, bool):
-            return Advising() if node.value else None
+            return Advise() if node.value else None
         if not isinstance(node.value, dict):
             says = f"must be true, or {{period_s: 30, price: 10}}, found {found(node)}"
             problems.error(path, says, problems.line(path))
@@ -202,7 +202,7 @@ class AdviseForm:
         return _ADVISE.read(node, path, problems)
 
     def plain(self, value: Any) -> Any:
-        return True if value == Advising() else _ADVISE.plain(value)
+        return True if value == Advise() else _ADVISE.plain(value)
 
     def schema(self) -> dict[str, Any]:
         return {"oneOf": [{"type": "boolean"}, _ADVISE.schema()]}

@@ -13,7 +13,7 @@ from sqlglot.schema import MappingSchema
 
 from weft.model import Column, Deployment, Operator, Query
 from weft.spec.ddl import WINDOW_TYPE, is_timestamp, is_window
-from weft.spec.facts import window_column_of
+from weft.spec.facts import is_ordering, window_column_of
 from weft.spec.lineage import passes_through
 from weft.spec.reads import after_what_they_read
 from weft.spec.resolve import Found, resolve
@@ -62,6 +62,8 @@ def in_order(deployment: Deployment, query: Query, others: Mapping[str, Columns]
 
 def output_of(operator: Operator, inputs: Mapping[str, Columns]) -> tuple[Columns, Found | None]:
     """An operator's output columns, and what its SQL asks for; None where there is no SQL to follow."""
+    if is_ordering(operator):
+        return inputs.get(operator.from_[0]), None
     if operator.sql is None:
         return operator.schema, None
     try:
@@ -101,6 +103,8 @@ def event_time_of(
     above = event_time_of(deployment, query, operator.from_[0], known, depth + 1)
     if above is None:
         return None
+    if is_ordering(operator):
+        return above
     if operator.sql is None:
         declared = {column.name.lower(): column.type for column in operator.schema or ()}
         type_ = declared.get(above.lower())

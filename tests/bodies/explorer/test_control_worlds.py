@@ -19,7 +19,6 @@ SWAPS = {
     "OVER": "KEPT", "LOOKING": "NEW", "PERSON": "FAILOVER",
 }  # fmt: skip
 NOT_FOUND: dict[str, str] = {
-    "controller.waits: off by one `_rank(one) < _rank(row)`": "no two wishes have one number",
     "controller.why_not: drop condition `one.state == KEPT`": "what is not over, or rests, touches what it moves",
 }
 

@@ -17,8 +17,7 @@ from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.run import Options, Run
 from weft.bodies.live.state import State
 from weft.bodies.live.transport import InProcess
-from weft.model import Advising as AdviseEvery
-from weft.model import Control, Deployment, Link, Operator, Placement, Query, Sink, Site, Source
+from weft.model import Advise, Control, Deployment, Link, Operator, Placement, Query, Sink, Site, Source
 from weft.protocol import parse_story_line
 
 SECONDS_MAX = 20.0
@@ -27,7 +26,7 @@ SECONDS_MAX = 20.0
 def world() -> Deployment:
     operators = tuple(Operator(name, ("s",), sql="SELECT 1") for name in ("o", "p"))
     query = Query("q", operators, (Sink("o", "console"), Sink("p", "console")))
-    control = Control(advise=AdviseEvery(period_s=0.6, price=1.0))
+    control = Control(advise=Advise(period_s=0.6, price=1.0))
     return Deployment(
         (Site("a"), Site("b", 2.0)), (Source("s", "a", "rate", ()),), (query,), (Link("a", "b", 1.0),), control
     )
@@ -129,5 +128,6 @@ def test_a_run_tells_its_advice_and_moves_nothing_by_it(spark: Any, tmp_path: Pa
     observed = last_observed(tmp_path / ".weft")
     assert observed is not None
     assert observed.operators["q.even"].selectivity == pytest.approx(0.5, abs=0.05)
-    (rates, *_) = [span.rates_per_s for span in kept_rates(State(tmp_path / ".weft"))][-1:]
-    assert rates["made"] == pytest.approx(50.0, rel=0.5)
+    spans = kept_rates(State(tmp_path / ".weft"))
+    mean = sum(span.rates_per_s["made"] * span.measured_s for span in spans) / sum(span.measured_s for span in spans)
+    assert 20 < mean < 100, "it makes 50, taken up by whole batches"

@@ -136,7 +136,8 @@ def through(session: Any, folder: Path, seed: int, points: list[str]) -> dict[st
         if code == 0:
             break
         assert code == -9, f"{point}: {(folder / 'err.log').read_text()[-1500:]}"
-        if not (folder / ".weft" / "weft.yaml" / "finished.json").exists():
+        # Once windows are being closed for good, what comes is too late, and a run says so.
+        if not (folder / ".weft" / "weft.yaml" / "closing.json").exists():
             grow(folder, 4 + number)
     code = start(folder, None)
     assert code == 0, f"{points}: {(folder / 'err.log').read_text()[-1500:]}"

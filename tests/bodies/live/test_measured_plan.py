@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import weft.spec
 from tests.cli.cli_files import weft_json
@@ -46,10 +49,14 @@ def test_a_run_begins_where_the_plan_says_with_what_was_measured(tmp_path: Path)
     assert weft_json("plan", tmp_path / "weft.yaml")["placement"] == {"q": {"heavy": ["b"]}}
 
 
-def test_measurements_do_not_move_what_a_state_runs_already(tmp_path: Path) -> None:
+@pytest.mark.spark
+def test_a_state_goes_on_where_it_runs_whatever_was_measured_since(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "weft.yaml").write_text(FILE)
-    state = tmp_path / ".weft" / "weft.yaml"
-    state.mkdir(parents=True)
+    deployment, state = weft.spec.load(tmp_path / "weft.yaml"), tmp_path / ".weft" / "weft.yaml"
+    first = Run(deployment, state, Options(seconds=2)).go()
     (state / MEASUREMENTS).write_text(json.dumps({"operators": DEAR}) + "\n")
-    (state / "plan.json").write_text("{}")
-    assert planned(tmp_path) == ({"q.heavy": "a"}, [])
+    again = Run(deployment, state, Options(seconds=2))
+    second = again.go()
+    assert again.placement.homes == {"q.heavy": "b"}, "planned anew it would be there"
+    assert first["placement"] == second["placement"] == {"q": {"heavy": ["a"]}}
+    assert not any("measured" in note for note in again.notes)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import weft.spec
-from weft.bodies.live.resuming import Resuming
+from weft.bodies.live.identity import identity
+from weft.bodies.live.resuming import Resuming, note_closing
 from weft.bodies.live.state import CannotRun, State, state_folder
 from weft.spark.channels.manifest import Manifest
 from weft.spark.fragments.outputs import claims_of
@@ -261,3 +262,68 @@ def test_each_file_has_a_state_of_its_own_named_after_it(tmp_path: Path) -> None
     assert state_folder(tmp_path / "b.yaml", None) == tmp_path / "elsewhere" / "b.yaml"
     assert state_folder(tmp_path / "b.yaml", tmp_path / "here") == tmp_path / "here"
     assert state_folder(tmp_path / "gone.yaml", None) == tmp_path / ".weft" / "gone.yaml"
+
+
+def with_file(folder: Path, text: str) -> Resuming:
+    """A run's way into a state, with another file."""
+    (folder / "d.yaml").write_text(text)
+    deployment = weft.spec.load(folder / "d.yaml")
+    return Resuming(State(folder / "state"), deployment, identity(deployment))
+
+
+def opened(folder: Path, text: str) -> list[str]:
+    made = with_file(folder, text)
+    made.look(False)
+    made.open()
+    return made.notes
+
+
+SECOND = """
+  - {name: p, operators: [{name: o, from: [s], sql: "SELECT v FROM s"}], sink: {from: o, format: csv, path: out2}}
+"""
+
+
+def test_a_state_goes_on_with_a_file_whose_queries_come_and_go(tmp_path: Path) -> None:
+    assert opened(tmp_path, FILE) == []
+    told = opened(tmp_path, FILE + SECOND.lstrip("\n"))
+    assert [line for line in told if "the file has changed" in line] == [
+        "the file has changed: operator p.o is new", "the file has changed: sink of p is new",
+    ]  # fmt: skip
+    assert opened(tmp_path, FILE.replace("{name: a}", "{name: a, capacity: 3}") + SECOND.lstrip("\n")) == []
+    assert opened(tmp_path, FILE)[0] == "the file has changed: operator p.o is gone"
+    record = State(tmp_path / "state").record()
+    assert record is not None
+    assert set(record.sinks) == {"q", "p"}, "what it wrote there is still its own, to be removed when it starts over"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("SELECT v FROM s", "SELECT v + 1 AS v FROM s", "operator q.o: sql was 'SELECT v FROM s', is"),
+        ("v BIGINT", "v INT", "source s: schema was"),
+        ("path: out", "path: elsewhere", "sink of q"),
+    ],
+)
+def test_what_cannot_be_gone_on_with_is_refused_with_the_difference(
+    tmp_path: Path, old: str, new: str, says: str
+) -> None:
+    opened(tmp_path, FILE)
+    with pytest.raises(CannotRun, match=says):
+        opened(tmp_path, FILE.replace(old, new, 1))
+
+
+def test_files_that_come_when_windows_are_being_closed_are_refused_not_dropped(tmp_path: Path) -> None:
+    rate = 'format: rate, schema: "v BIGINT", arrivals: {kind: constant, rate_per_s: 1}'
+    files = FILE.replace(rate, 'format: csv, path: in, schema: "v BIGINT"')
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.csv").write_text("1\n")
+    opened(tmp_path, files)
+    made = with_file(tmp_path, files)
+    note_closing(made.state, made.deployment)
+    assert opened(tmp_path, files) == []
+    (tmp_path / "in" / "2.csv").write_text("2\n")
+    with pytest.raises(CannotRun, match="closed every window, and the sources hold other files now"):
+        opened(tmp_path, files)
+    note_closing(made.state, made.deployment)  # what is known of the first time stays
+    with pytest.raises(CannotRun, match="the sources hold other files now"):
+        opened(tmp_path, files)

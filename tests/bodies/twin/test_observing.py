@@ -9,7 +9,7 @@ import pytest
 
 from weft.bodies.twin import Result, run
 from weft.model import (
-    Advising,
+    Advise,
     Column,
     Constant,
     Control,
@@ -32,7 +32,7 @@ from weft.model import (
 from weft.protocol import parse_story_line
 
 AT_LEFT = Placement({f"q.{name}": "left" for name in ("one", "two", "three")})
-ADVISED = Control(advise=Advising(period_s=10.0))
+ADVISED = Control(advise=Advise(period_s=10.0))
 
 
 def world(control: Control | None = None, **changes: Any) -> Deployment:
@@ -129,7 +129,7 @@ def test_advice_stands_in_the_story_as_every_step_does() -> None:
 
 
 def test_what_was_just_moved_rests_and_is_not_advised_upon() -> None:
-    eager = Control(advise=Advising(period_s=10.0, price=0.0))
+    eager = Control(advise=Advise(period_s=10.0, price=0.0))
     moved = world(eager, scenario=(MoveAt(5.0, "q.two", "right"),))
     result = run(moved, AT_LEFT, seconds=45, seed=1)
     assert len(result.moves) == 1

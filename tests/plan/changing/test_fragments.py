@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plan.plan_builders import deployment, op, placed, query, source, windowed
-from weft.model import Deployment, Placement, Query, Sink
+from weft.model import Deployment, Placement, Query, Sink, Watermark
 from weft.plan.changing.fragments import Fragment, cut
 from weft.plan.dataflow.event_times import passes_by_sql
 from weft.spec import is_stateful
@@ -93,7 +95,8 @@ def test_a_stream_with_a_sink_of_its_own_is_not_hidden_in_the_trunk_of_a_statefu
 
 def test_an_upstream_that_changes_the_event_time_stays_outside() -> None:
     moved = op("a", "s", sql="SELECT ts + INTERVAL 1 DAY AS ts, k, v FROM s")
-    found = cut_up(one_source(query(moved, windowed("w", "a"))), placed(a="x", w="x"))
+    named = replace(windowed("w", "a"), watermarks=(Watermark("10 seconds", "ts"),))
+    found = cut_up(one_source(query(moved, named)), placed(a="x", w="x"))
     assert [one.operators for one in found.values()] == [("a",), ("w",)]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.plan.plan_builders import deployment, op, query, source, windowed
 from weft.model import Query, Watermark
-from weft.plan.dataflow.event_times import Times, carried_times, event_time_of, passes_by_sql, watermark_of
+from weft.plan.dataflow.event_times import Times, carried_times, passes_by_sql, time_column_of, watermark_of
 from weft.spec import is_stateful
 
 UNION = "SELECT * FROM a UNION ALL SELECT * FROM b"
@@ -23,7 +25,9 @@ def test_event_time_is_measured_at_the_source_and_passed_on_by_what_leaves_it_al
 
 def test_a_stream_whose_time_was_changed_is_measured_anew() -> None:
     changed = op("a", "s", sql="SELECT ts + INTERVAL 1 DAY AS ts, k, v FROM s")
-    assert carried(query(changed, windowed("w", "a"))).origins == {("q.a", "ts"): "measured"}
+    named = replace(windowed("w", "a"), watermarks=(Watermark("10 seconds", "ts"),))
+    assert carried(query(changed, named)).origins == {("q.a", "ts"): "measured"}
+    assert carried(query(changed, windowed("w", "a"))).origins == {}, "the check wants the column named"
 
 
 def test_through_a_union_every_input_carries_its_time() -> None:
@@ -57,4 +61,4 @@ def test_a_watermark_may_belong_to_one_input_only() -> None:
 def test_event_time_that_is_not_named_is_the_windows_else_the_sources() -> None:
     asked = query(op("a", "s"), windowed("w", "a"), op("b", "w"))
     whole = deployment(["x"], [source("s", "x")], asked)
-    assert [event_time_of(whole, asked, name) for name in ("s", "a", "w", "b")] == ["ts", "ts", "w", "w"]
+    assert [time_column_of(whole, asked, name) for name in ("s", "a", "w", "b")] == ["ts", "ts", "w", "w"]

@@ -7,9 +7,9 @@ from pathlib import Path
 from weft.model import MoveAt, Order, Watermark, dataflow
 from weft.plan import place
 from weft.plan.changing.fragments import cut
-from weft.plan.dataflow.event_times import carried_times, passes_by_sql
-from weft.plan.dataflow.ordering import is_ordering, orders_before, with_ordering
-from weft.spec import check, is_stateful
+from weft.plan.dataflow.event_times import carried_times, passes_by_sql, time_column_of
+from weft.plan.dataflow.ordering import orders_before, with_ordering
+from weft.spec import check, is_ordering, is_stateful
 
 FILE = """
 weft: 1
@@ -120,3 +120,46 @@ def test_what_orders_a_stream_of_another_query_has_a_name_of_its_own(tmp_path: P
     assert query.operator("both_order_q_good").from_ == ("q.good",)
     assert "FROM `both_order_q_good` g JOIN" in (query.operator("both").sql or "")
     assert orders_before(dataflow(ordered), "other.both") == ("other.both_order_q_good", "other.both_order_right")
+
+
+HANDED_ON = """
+weft: 1
+sites: [{name: a}]
+sources:
+  - {name: s, site: a, format: rate, schema: "ts TIMESTAMP, k STRING", event_time: ts,
+     arrivals: {kind: constant, rate_per_s: 1}}
+queries:
+  - name: q
+    operators:
+      - {name: kept, from: [s], sql: "SELECT ts, k FROM s"}
+      - {name: renamed, from: [s], sql: "SELECT ts AS at, k FROM s"}
+      - {name: both, from: [kept, s], sql: "SELECT kept.ts, s.k FROM kept JOIN s ON kept.k = s.k", watermark: 1 minute}
+      - {name: of_kept, from: [kept], sql: "SELECT k, count(*) AS c FROM kept GROUP BY k"}
+      - {name: of_renamed, from: [renamed], sql: "SELECT k, count(*) AS c FROM renamed GROUP BY k"}
+    sink:
+      - {from: both, format: console}
+      - {from: of_kept, format: console, mode: update}
+      - {from: of_renamed, format: console, mode: update}
+control: {order: true}
+"""
+
+
+def test_what_has_lost_its_event_time_is_not_ordered_by_a_column_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "file.yaml").write_text(HANDED_ON)
+    report = check(tmp_path / "file.yaml")
+    assert report.deployment is not None, report.errors
+    query = with_ordering(report.deployment).query("q")
+    ordered = {one.from_[0]: one.order.time for one in query.operators if is_ordering(one) and one.order is not None}
+    assert ordered == {"kept": "ts", "s": "ts"}, "the column ts of the stream renamed is called at"
+    assert query.operator("of_renamed").from_ == ("renamed",)
+
+
+def test_the_plan_finds_the_event_time_that_the_check_finds_behind_ordering_too(tmp_path: Path) -> None:
+    (tmp_path / "file.yaml").write_text(HANDED_ON)
+    deployment = check(tmp_path / "file.yaml").deployment
+    assert deployment is not None
+    before = {name: time_column_of(deployment, deployment.query("q"), name) for name in ("kept", "renamed", "both")}
+    assert before == {"kept": "ts", "renamed": None, "both": "ts"}
+    ordered = with_ordering(deployment)
+    query = ordered.query("q")
+    assert [time_column_of(ordered, query, name) for name in query.operator("of_kept").from_] == ["ts"]

@@ -7,7 +7,7 @@ leaves a mark in every partition, so that positions move on also where it brings
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -124,11 +124,11 @@ class MemoryChannel(Channel):
             raise Removed(self.place_of_records, f"segment {following - 1} is gone")
         return self.held.commits[following - 1] if following else None
 
-    def commits(self, start: Position, end: Position) -> list[tuple[Position, Manifest]]:
-        numbers = range(self._after(start), self._after(end))
-        if numbers and numbers[0] < self.held.kept_from:
-            raise Removed(self.place_of_records, f"segment {numbers[0]} is gone")
-        return [(self.held.ends[number], self.held.commits[number]) for number in numbers]
+    def commits(self, start: Position, end: Position) -> Iterator[tuple[Position, Manifest]]:
+        for number in range(self._after(start), self._after(end)):
+            if number < self.held.kept_from:
+                raise Removed(self.place_of_records, f"segment {number} is gone")
+            yield self.held.ends[number], self.held.commits[number]
 
     def pieces(self, manifests: Iterable[Manifest], partitions: Collection[int] | None = None) -> list[Any]:
         every = range(self.held.partitioning.count)

@@ -156,7 +156,7 @@ def test_over_a_slow_link_commits_arrive_one_after_another(kind: Kind) -> None:
     assert channel.arrived(BEGINNING, at[3], 1050.0, delay_ms=50.0, kbps=0.0) == at[1]
     assert channel.arrived(BEGINNING, at[3], 1052.0, delay_ms=50.0, kbps=0.0) == at[3]
     assert channel.arrived(at[1], at[3], 0.0, delay_ms=50.0, kbps=0.0) == at[1]
-    bytes_ = channel.commits(BEGINNING, at[1])[0][1].bytes
+    bytes_ = next(channel.commits(BEGINNING, at[1]))[1].bytes
     assert channel.arrived(BEGINNING, at[3], 1000.0 + 8 * bytes_ + 1, delay_ms=0.0, kbps=1.0) == at[1]
 
 
@@ -170,7 +170,7 @@ def test_what_all_readers_have_passed_is_removed_and_nothing_earlier(kind: Kind)
     channel.retain()
     assert read(kind.open(), at[3]) == sorted(row for batch in range(3, 6) for row in some(batch))
     with pytest.raises(Removed):
-        channel.commits(at[1], at[3])
+        list(channel.commits(at[1], at[3]))
     assert channel.beyond(at[3]) == (3, 9), "what lies before the first that is needed still tells"
     assert channel.beyond(at[1]) == (0, 0)
     assert channel.rows_before(at[1]) is None
@@ -181,7 +181,7 @@ def test_what_all_readers_have_passed_is_removed_and_nothing_earlier(kind: Kind)
     channel.retain()
     assert read(channel, at[5]) == sorted(some(5))
     with pytest.raises(Removed):
-        channel.commits(at[3], at[5])
+        list(channel.commits(at[3], at[5]))
 
 
 def test_nothing_is_removed_while_nobody_reads_or_one_has_passed_nothing(kind: Kind) -> None:

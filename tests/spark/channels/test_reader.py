@@ -44,7 +44,7 @@ def test_streaming_queries_on_disjoint_partitions_share_the_records_out(spark: A
     assert one
     assert sorted(one + rest) == read(channel) == taken(spark, kind, "all", None, tmp_path)
     assert len(one) + len(rest) == 3000
-    files = channel.commits(0, 1)[0][1].files
+    files = next(channel.commits(0, 1))[1].files
     assert all(name.startswith("weft_partition=") for name in files), "each partition in files of its own"
 
 

@@ -11,8 +11,7 @@ from weft.bodies.live.carrier import Carrier, Tell
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.observing import Counting, Observer
 from weft.bodies.live.transport import Transport
-from weft.model import Advising as AdviseEvery
-from weft.model import Deployment, Placement
+from weft.model import Advise, Deployment, Placement
 from weft.plan import counting_hops
 from weft.protocol.control import Consider, Controller, Rounds
 from weft.protocol.machine import Effect
@@ -31,7 +30,7 @@ class Advising:
         self._observer = Observer(deployment, meter)
         self._rounds = Rounds(counting_hops(deployment), running())
         self._carrier = Carrier(Controller(CONTROLLER, advises=True), transport, self._perform, story)
-        self._period_s = (deployment.control.advise or AdviseEvery()).period_s
+        self._period_s = (deployment.control.advise or Advise()).period_s
         self._due_s = 0.0
         self._lock = threading.Lock()
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from weft.bodies.live import journal
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.progress import Progress
+from weft.bodies.live.resuming import note_closing
 from weft.bodies.live.state import CannotRun, State
 from weft.model import Deployment, Operator, Placement, Query, dataflow
 from weft.model.wishes import MoveTo
@@ -78,6 +80,7 @@ def _assembled(
         return paths.between(engine.homes[stream], site)
 
     engine = spark.engine(plan.fragments, times, way, on_commit, asked)
+    engine.before_end = partial(note_closing, state, deployment)
     changes = Changes(state, engine, rules)
     changes.begin(plan, held)
     return Parts(spark, engine, changes, Progress(meter, engine, state), wishes)

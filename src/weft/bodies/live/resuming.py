@@ -7,6 +7,7 @@ are claimed, one by one; a start that was cut off in between is taken up where i
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from weft.spark.sinks.ownership import Claim, Owner, Standing
 from weft.spark.sources import streams as sources
 from weft.spark.storage.disk import Damaged
 
+CLOSING = "closing.json"
 
 @dataclass(frozen=True, slots=True)
 class Removal:
@@ -106,10 +108,20 @@ class Resuming:
             self.state.is_of(record)
         else:
             self._compare(record)
+            self._refuse_too_late()
             record = self._with_new_file(self._inspect(record))
         self._claim(record, standings)
         finished = self.state.read("finished.json")
         return None if finished is None else self._finished(finished)
+
+    def _refuse_too_late(self) -> None:
+        """Refuse to go on where windows were closed for good and sources hold other files now."""
+        closing = self.state.read(CLOSING) or self.state.read("finished.json")
+        if closing is not None and closing["files"] != source_files(self.deployment):
+            raise CannotRun(
+                "this run came to its end with --until-done, which closed every window, and the sources hold other "
+                "files now: use --fresh to run over all of them"
+            )
 
     def _record(self, fresh: bool) -> Record | None:
         try:
@@ -239,11 +251,6 @@ class Resuming:
         for claim in self._claims():
             if _all_gone(claim):
                 raise CannotRun(f"{claim.path}: the results of the finished run are gone; use --fresh to run it again")
-        if finished["files"] != source_files(self.deployment):
-            raise CannotRun(
-                "this run was finished with --until-done, which closed every window, and the sources hold other "
-                "files now: use --fresh to run over all of them"
-            )
         return dict(finished["summary"])
 
 
@@ -279,6 +286,16 @@ def _others(claim: Claim) -> list[str]:
     if not names:
         return []
     return [f"{claim.path} holds {len(names)} {claim.format} files of others ({names[0]}); they stay as they are"]
+
+
+_closing = threading.Lock()
+
+
+def note_closing(state: State, deployment: Deployment) -> None:
+    """Write down, once, which files sources hold when windows begin to be closed for good: others come too late."""
+    with _closing:
+        if state.read(CLOSING) is None:
+            state.write(CLOSING, {"files": source_files(deployment)})
 
 
 def source_files(deployment: Deployment) -> dict[str, list[list[object]]]:

@@ -23,7 +23,7 @@ from weft.bodies.live.measured import last_measured
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
 from weft.bodies.live.progress import Progress
-from weft.bodies.live.resuming import Removal, Resuming, source_files
+from weft.bodies.live.resuming import CLOSING, Removal, Resuming, source_files
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import STOP, CannotRun, State, why_not_writable
 from weft.bodies.live.steering import Steering
@@ -150,14 +150,10 @@ class Run:
             raise CannotRun(str(error)) from error
 
     def _as_measured(self) -> Deployment:
-        """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it.
-
-        Where a plan is in force already it is the one that runs, and nothing needs to be known better.
-        """
-        if (self.state.path / journal.FILE).exists() and not self.options.fresh:
-            return self.deployment
+        """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it."""
         known, taken = with_measured(self.deployment, last_measured(self.state.path))
-        self.notes = [*(note for note in self.notes if note not in taken), *taken]
+        if self.options.fresh or not (self.state.path / journal.FILE).exists():  # else what runs stays where it is
+            self.notes = [*(note for note in self.notes if note not in taken), *taken]
         return known
 
     def would_remove(self) -> Removal:
@@ -177,6 +173,11 @@ class Run:
             if self.options.fresh:
                 resuming.start_over()
             already = resuming.open()
+        if already is None and not self.options.until_done and self.state.read(CLOSING) is not None:
+            raise CannotRun(
+                f"{self.state.path} holds a run that was coming to its end, and has begun to close its windows: "
+                "finish it with --until-done, or use --fresh to start over"
+            )
         self.notes += resuming.notes
         return already
 
@@ -197,8 +198,7 @@ class Run:
             sites.remembered(DESK), sites.remember, self.changes, transport, self._story, self._comes_back
         )
         if self.deployment.control.advise is not None:
-            changes = self.changes
-            self.advising = Advising(self.deployment, self.meter, lambda: changes.placement, transport, self._story)
+            self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
             self.advising.start()
         self.phase = "launching"
         desk.start()
@@ -215,6 +215,9 @@ class Run:
             self.phase = "running"
             for wish in parts.wishes:
                 self.ask(wish)
+
+    def _in_force(self) -> Placement:
+        return self.changes.placement if self.changes is not None else self.placement
 
     def _is_over(self) -> bool:
         return self._over.is_set() or (self._desk is not None and self._desk.over.is_set())
@@ -340,7 +343,10 @@ class Run:
         summary = summary_of(self)
         self.state.tell("status.json", self.status())
         if done:
-            self.state.write("finished.json", {"summary": summary, "files": source_files(self.deployment)})
+            files = source_files(self.deployment)
+            self.state.write("finished.json", {"summary": summary, "files": files})
+            if (self.state.read(CLOSING) or {"files": files})["files"] != files:
+                self.note("files came to the sources when windows were being closed: some may not be in the results")
         return summary
 
     def _close(self) -> None:

@@ -2,7 +2,7 @@
 
 run.json       the run's id, the deployment it was begun with, where its sinks and sources are: its presence makes
                a folder a state folder
-plan.json      the plan in force; epochs.json, flows.json, finished.json: what machines and clocks must not forget
+plan.json      the plan in force; epochs.json, flows.json, closing.json, finished.json: what must not be forgotten
 status.json, counts.json, measurements.jsonl, rates.json, story.log: for people and programs; nothing rests on them
 """
 
@@ -27,8 +27,8 @@ from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
 
 LOCK, STOP, REQUESTS = "lock", "stop", "requests"
 FILES = (
-    "plan.json", "epochs.json", "flows.json", "finished.json", "status.json", "counts.json", "measurements.jsonl",
-    "measurements.jsonl.1", "rates.json", "story.log", "temporary", STOP, RUN_FILE,
+    "plan.json", "epochs.json", "flows.json", "closing.json", "finished.json", "status.json", "counts.json",
+    "measurements.jsonl", "measurements.jsonl.1", "rates.json", "story.log", "temporary", STOP, RUN_FILE,
 )  # fmt: skip
 OURS = (*FILES, *ROOMS, REQUESTS, LOCK)
 

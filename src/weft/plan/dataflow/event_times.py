@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-from weft.model import Deployment, Operator, Query, Watermark, dataflow
+from weft.model import Column, Deployment, Operator, Query, Watermark, dataflow
+from weft.model.dataflow import SameDeployment
 
 Stateful = Callable[[Query, Operator], bool]
 Passes = Callable[[Query, Operator, str, str], bool]
@@ -43,29 +45,25 @@ def watermark_of(deployment: Deployment, query: Query, operator: Operator, name:
     """The watermark an operator sets on one of its inputs, its column resolved; None where it sets none."""
     for watermark in operator.watermarks:
         if watermark.input in (None, name):
-            column = watermark.column or event_time_of(deployment, query, name)
+            column = watermark.column or time_column_of(deployment, query, name)
             return Watermark(watermark.delay, column, name) if column else None
     return None
 
 
-def event_time_of(deployment: Deployment, query: Query, name: str) -> str | None:
-    """The event time of a stream where none is named: the first source's upstream that declares one."""
-    flow = dataflow(deployment)
-    stream = flow.stream(query.name, name)
-    while flow.makes(stream):
-        node = flow.node(stream)
-        window = window_column(node.operator)
-        if window is not None:
-            return window
-        stream = node.inputs[0]
-    return flow.sources[stream].event_time
+def time_column_of(deployment: Deployment, query: Query, name: str) -> str | None:
+    """The event time of a stream where none is named, as the check finds it; None where none is handed on."""
+    from weft.spec import event_time_of
+
+    every = _columns(SameDeployment(deployment))
+    own = {operator.name: every[f"{query.name}.{operator.name}"] for operator in query.operators}
+    return event_time_of(deployment, query, name, {**every, **own})
 
 
-def window_column(operator: Operator) -> str | None:
-    """The output column that holds an operator's time window, None where it makes none."""
-    from weft.spec import window_column_of
+@lru_cache(maxsize=16)
+def _columns(key: SameDeployment) -> dict[str, tuple[Column, ...] | None]:
+    from weft.spec import columns
 
-    return window_column_of(operator) if operator.sql else None
+    return columns(key.deployment)
 
 
 def passes_by_sql(query: Query, operator: Operator, name: str, column: str) -> bool:

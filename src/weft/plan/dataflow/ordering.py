@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.model import Cost, Dataflow, Deployment, Operator, Placement, Query, Watermark
-from weft.plan.dataflow.event_times import event_time_of
-from weft.spec import AT_ONCE, is_stateful, order_of, with_ordered_time, with_reads_from
+from weft.plan.dataflow.event_times import time_column_of
+from weft.spec import AT_ONCE, is_ordering, is_stateful, order_of, with_ordered_time, with_reads_from
+
+__all__ = ["COST_MS", "guards_of", "is_ordering", "orders_before", "with_guards", "with_ordering"]
 
 COST_MS = 0.005
 """Work per record: 100,000 records take half a second of one core, on Spark."""
@@ -48,11 +50,6 @@ def orders_before(flow: Dataflow, stream: str) -> tuple[str | None, ...]:
         else:
             waiting.extend(node.inputs)
     return tuple(sorted(found, key=lambda one: one or ""))
-
-
-def is_ordering(operator: Operator) -> bool:
-    """Whether an operator only puts records in order."""
-    return operator.order is not None and operator.sql is None and operator.call is None
 
 
 def _ordered(deployment: Deployment, query: Query) -> Query:
@@ -93,7 +90,7 @@ def _ordered(deployment: Deployment, query: Query) -> Query:
 def _time(deployment: Deployment, query: Query, operator: Operator, name: str) -> str | None:
     asked = order_of(deployment, operator)
     assert asked is not None
-    return asked.time or event_time_of(deployment, query, name)
+    return asked.time or time_column_of(deployment, query, name)
 
 
 def with_guards(deployment: Deployment, placement: Placement) -> Placement:

@@ -51,9 +51,14 @@ def cost_ms(operator: Operator) -> float:
     return COST_MS_DEFAULT if operator.cost_ms is None else operator.cost_ms.mean_ms
 
 
+def joins(operator: Operator) -> bool:
+    """Whether an operator joins two streams, so that each of its records is made of one of either."""
+    return operator.window is not None and len(operator.from_) == 2
+
+
 def output_rate(operator: Operator, inputs: list[float]) -> float:
     """Records per second out of an operator for the given rates in."""
     selectivity = SELECTIVITY_DEFAULT if operator.selectivity is None else operator.selectivity
-    if operator.window is not None and len(inputs) == 2:
+    if joins(operator):
         return selectivity * inputs[0] * inputs[1]
     return selectivity * sum(inputs)

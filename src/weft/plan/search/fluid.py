@@ -17,7 +17,7 @@ import numpy as np
 from weft.model import Arrivals, dataflow
 from weft.plan.compiled import compiled
 from weft.plan.dataflow.arrivals import VARIES_LITTLE, shape_of
-from weft.plan.dataflow.rates import cost_ms, ideal_rates, output_rate
+from weft.plan.dataflow.rates import cost_ms, ideal_rates, joins, output_rate
 from weft.plan.network.path_tables import Bools, Floats, Ints
 from weft.plan.search import packed as c
 from weft.plan.search.needs_fluid import swings
@@ -119,7 +119,7 @@ def flow(given: Problem) -> Flow:
         step_s,
         rate,
         np.array([1.0 if op.selectivity is None else op.selectivity for op in operators]),
-        np.array([op.window is not None and len(op.from_) == 2 for op in operators], np.bool_),
+        np.array([joins(op) for op in operators], np.bool_),
         np.array([UNBOUNDED if op.queue is None else float(op.queue.length) for op in operators]),
         np.array(order, np.int64),
         np.array([query for query, _ in ends], np.int64),

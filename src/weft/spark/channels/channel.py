@@ -7,13 +7,13 @@
 - A **position** is opaque: only the channel knows what it counts (`position.py`).
 - A stream may have several **partitions** by key; a reader may take some of them (`partitions.py`).
 
-Sinks are written to in the same way and read by nobody: they are an `Outlet` only.
+Sinks are written to in the same way and read by nobody: they are a `Destination` only.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -71,7 +71,7 @@ class Writer(ABC):
         """Commit what was written under its number: from here on it is there, once and for all; Fenced where not."""
 
 
-class Outlet(ABC):
+class Destination(ABC):
     """What a fragment writes to."""
 
     name: str
@@ -119,7 +119,7 @@ class Outlet(ABC):
         """Damaged where a commit, or the records of one that somebody needs from a position on, are gone or cut off."""
 
 
-class Channel(Outlet):
+class Channel(Destination):
     """A stream's durable record of commits."""
 
     @classmethod
@@ -158,7 +158,7 @@ class Channel(Outlet):
         """What the last commit before a position says; None at the beginning, Removed where it is gone."""
 
     @abstractmethod
-    def commits(self, start: Position, end: Position) -> Sequence[tuple[Position, Manifest]]:
+    def commits(self, start: Position, end: Position) -> Iterator[tuple[Position, Manifest]]:
         """What was committed between two positions, each with the position after it; Removed where one is gone."""
 
     @abstractmethod

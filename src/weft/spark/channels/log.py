@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -65,10 +65,10 @@ class Log(Segments):
         segment = segment_at(position)
         return self.needed_manifest(segment - 1) if segment else None
 
-    def commits(self, start: Position, end: Position) -> list[tuple[Position, Manifest]]:
+    def commits(self, start: Position, end: Position) -> Iterator[tuple[Position, Manifest]]:
         """The segments between two positions, each with the position after it; Removed where one is gone."""
-        numbers = range(segment_at(start), segment_at(end))
-        return [(number + 1, self.needed_manifest(number)) for number in numbers]
+        for segment in range(segment_at(start), segment_at(end)):
+            yield segment + 1, self.needed_manifest(segment)
 
     def pieces(self, manifests: Iterable[Manifest], partitions: Collection[int] | None = None) -> list[Piece]:
         """The files of some segments, of some partitions or of all."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.plan.changing.fragments import Fragment
-from weft.spark.channels.channel import Outlet, fragment_of
+from weft.spark.channels.channel import Destination, fragment_of
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.manifest import Manifest
 from weft.spark.channels.position import BEGINNING, Position, earlier, later
@@ -61,7 +61,7 @@ def inspect(
         opened, first = gates.get(fragment.id, (generation, {}))
         path = folders.checkpoint(fragment.id, generation)
         checkpoints.append(Checkpoint(fragment, generation, path, first if opened == generation else {}))
-    sinks: dict[str, Outlet] = {claim.sink: claim.log for claim in claims}
+    sinks: dict[str, Destination] = {claim.sink: claim.log for claim in claims}
     left_over: list[Path] = []
     needed: dict[str, Position] = {}
     for one in checkpoints:
@@ -112,7 +112,7 @@ def not_older(claims: Sequence[Claim], epochs: Mapping[str, Mapping[str, int]], 
 
 
 def _checkpoint(
-    one: Checkpoint, folders: Folders, sinks: dict[str, Outlet], needed: dict[str, Position], moved: bool
+    one: Checkpoint, folders: Folders, sinks: dict[str, Destination], needed: dict[str, Position], moved: bool
 ) -> list[Path]:
     """What must go of a checkpoint that is whole; notes in `needed` from which segment its channels are needed."""
     told = read_ledger(one.path, folders.run)
@@ -231,25 +231,27 @@ def _offsets(checkpoint: Path, batch: int) -> Offsets | None:
         raise Damaged(checkpoint / "offsets" / str(batch), f"cannot be read ({type(error).__name__})") from error
 
 
-def _outputs(one: Checkpoint, folders: Folders, sinks: dict[str, Outlet]) -> None:
+def _outputs(one: Checkpoint, folders: Folders, sinks: dict[str, Destination]) -> None:
     """Refuse a checkpoint that is behind what was written with it."""
     planned = last_planned(one.path)
     reached = -1 if planned is None else planned
-    for outlet, last in _written(one, folders, sinks):
+    for destination, last in _written(one, folders, sinks):
         if last.batch > reached:
             what = f"is gone or of an earlier time: it has come to batch {reached}, but"
-            raise Damaged(one.path, f"{what} {outlet.place_of_records} holds its batch {last.batch}")
+            raise Damaged(one.path, f"{what} {destination.place_of_records} holds its batch {last.batch}")
 
 
-def _has_written(one: Checkpoint, folders: Folders, sinks: dict[str, Outlet]) -> bool:
+def _has_written(one: Checkpoint, folders: Folders, sinks: dict[str, Destination]) -> bool:
     """True if a batch of a checkpoint lies in a stream or sink."""
     return any(last.batch >= 0 for _, last in _written(one, folders, sinks))
 
 
-def _written(one: Checkpoint, folders: Folders, sinks: dict[str, Outlet]) -> Iterator[tuple[Outlet, Manifest]]:
+def _written(
+    one: Checkpoint, folders: Folders, sinks: dict[str, Destination]
+) -> Iterator[tuple[Destination, Manifest]]:
     """The streams and sinks that a checkpoint was the last to write to, with what it wrote last."""
-    outlets: list[Outlet] = [folders.stream(stream) for stream in one.fragment.outputs]
-    for outlet in (*outlets, *(sinks[name] for name in one.fragment.sinks if name in sinks)):
-        last = outlet.last() if outlet.is_there() else None
+    destinations: list[Destination] = [folders.stream(stream) for stream in one.fragment.outputs]
+    for destination in (*destinations, *(sinks[name] for name in one.fragment.sinks if name in sinks)):
+        last = destination.last() if destination.is_there() else None
         if last is not None and last.writer == one.writer:
-            yield outlet, last
+            yield destination, last

@@ -204,8 +204,11 @@ class FragmentRun:
             return "the query ended without an error", False
         return why_failed(error, self.context, self.fragment.id)
 
-    def read_all(self, totals: dict[str, int]) -> None:
-        """Wait until sources hold nothing new (of a recording: until all of it was given), then finish them."""
+    def read_all(self, totals: dict[str, int], before_end: Callable[[], None]) -> None:
+        """Wait until sources hold nothing new (of a recording: until all of it was given), then finish them.
+
+        `before_end` is called when they are about to be finished: what comes after that is too late.
+        """
         assert self.query is not None
         timed = [entry for entry in self.entries if not entry.is_channel and entry.stream in totals]
         while self.query.isActive and any(self._count(entry) < totals[entry.stream] for entry in timed):
@@ -213,6 +216,7 @@ class FragmentRun:
         self.query.processAllAvailable()
         # The wait is also over when the query is: then nothing has ended but this epoch.
         if self.query.isActive:
+            before_end()
             self.finish_sources()
 
     def finish_sources(self) -> None:

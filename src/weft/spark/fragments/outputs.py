@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weft.model import Deployment, Sink, sink_name
 from weft.plan.changing.fragments import Fragment
-from weft.spark.channels.channel import Outlet, Writer
+from weft.spark.channels.channel import Destination, Writer
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.channels.position import Position
@@ -46,7 +46,7 @@ class Place:
 
     operator: str | None
     stream: str
-    outlet: Outlet
+    destination: Destination
     sink: Sink | None = None
 
 
@@ -115,15 +115,15 @@ def places(context: RunContext, fragment: Fragment) -> list[Place]:
 
 def sweep_aside(context: RunContext) -> None:
     """What a process that is gone had written aside is nobody's any more."""
-    outlets: list[Outlet] = [*context.folders.streams()]
-    outlets += [claim.log for claim in claims_of(context.deployment, context.folders)]
-    for outlet in outlets:
-        outlet.forget_aside()
+    destinations: list[Destination] = [*context.folders.streams()]
+    destinations += [claim.log for claim in claims_of(context.deployment, context.folders)]
+    for destination in destinations:
+        destination.forget_aside()
 
 
 def open_outputs(context: RunContext, fragment: Fragment, epoch: int, writer: str) -> list[Output]:
     """All places of a fragment, claimed for an epoch; Fenced where a later one has taken over."""
-    return [Output(place, place.outlet.open_writer(epoch, writer)) for place in places(context, fragment)]
+    return [Output(place, place.destination.open_writer(epoch, writer)) for place in places(context, fragment)]
 
 
 def claims_of(deployment: Deployment, folders: Folders) -> list[Claim]:

@@ -140,7 +140,7 @@ class BatchWriter:
     def forget_ahead(self) -> None:
         """Throw away what lies aside."""
         for place in places(self.context, self.fragment):
-            place.outlet.forget_aside(self.born)
+            place.destination.forget_aside(self.born)
 
     def finish_sources(self) -> None:
         """No more comes from sources: end the streams as soon as no channel brings anything either."""
@@ -208,12 +208,12 @@ class BatchWriter:
         """The gate is open, the outputs are not ours yet: write aside, then wait for the turn."""
         ahead: dict[str, Written] = {}
         waiting = places(self.context, self.fragment)
-        if all(place.outlet.can_write_aside for place in waiting):
+        if all(place.destination.can_write_aside for place in waiting):
             with _shared(frame, len(waiting)):
                 for place in waiting:
                     records = self._branch(frame, place.operator)
                     measured = self.batch_times.measured(place.stream)
-                    ahead[place.stream] = place.outlet.write_aside(records, self.born, measured)
+                    ahead[place.stream] = place.destination.write_aside(records, self.born, measured)
         if not self.gate.is_open():  # then nothing was read
             self.rehearsed = batch
             return {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from weft.bodies.twin.setup.routes import Ways
 from weft.model import Dataflow, Deployment
-from weft.plan.dataflow.rates import cost_ms
+from weft.plan.dataflow.rates import cost_ms, joins
 
 NS_PER_MS = 1_000_000
 
@@ -16,8 +16,7 @@ def record_bytes(flow: Dataflow) -> dict[str, float]:
     size = {name: source.record_bytes for name, source in flow.sources.items()}
     for node in flow.nodes:
         inputs = [size[stream] for stream in node.inputs]
-        joined = node.operator.window is not None and len(inputs) == 2
-        size[node.stream] = sum(inputs) if joined else max(inputs)
+        size[node.stream] = sum(inputs) if joins(node.operator) else max(inputs)
     return size
 
 

@@ -1,0 +1,57 @@
+"""One door: the twin and the live desk make the same changes, and refuse the same ones with the same words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.bodies.drawn_moves import at_the_live_desk, drawn, in_the_twin, placement_of
+from weft.bodies.live import journal
+from weft.bodies.live.run import Options, Run
+
+SEEDS = range(10)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_twin_and_live_desk_do_and_refuse_the_same_in_the_same_words(seed: int, tmp_path: Path) -> None:
+    deployment = drawn(tmp_path, seed)
+    placement = placement_of(deployment)
+    live, changes, fake = at_the_live_desk(deployment, placement, tmp_path)
+    assert in_the_twin(deployment, placement, seed) == live
+    held = journal.read(changes.state)
+    assert held is not None
+    assert (held.placement, held.fragments) == (changes.placement, changes.fragments)
+    assert all(many == 1 for many in fake.most.values()), "of each fragment one runs at a time"
+
+
+def test_the_drawn_moves_are_of_every_kind(tmp_path: Path) -> None:
+    words: set[str] = set()
+    done = 0
+    for seed in SEEDS:
+        deployment = drawn(tmp_path, seed)
+        for _, _, state, word in in_the_twin(deployment, placement_of(deployment), seed):
+            done += state == "done"
+            words |= {kind for kind in ("already", "no path", "no room", "tree") if state == "refused" and kind in word}
+    assert done >= 10
+    assert words >= {"already", "no path", "no room", "tree"}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_spark_does_and_refuses_what_the_twin_does(seed: int, spark: object, tmp_path: Path) -> None:
+    deployment = drawn(tmp_path, seed, moves=4)
+    def watch(run: Run) -> None:
+        asked = list(run.changes.asked.values()) if run.changes else []
+        if len(asked) == len(deployment.scenario) and all(one.state != "asked" for one in asked):
+            run.stop()
+
+    run = Run(deployment, tmp_path / "state", Options(seconds=120))
+    run.go(watch)
+    assert run.changes is not None
+    live = [
+        (*one.wish.homes.items(), one.state, one.moves[0].start if one.state == "done" else one.why)
+        for one in run.changes.asked.values()
+    ]
+    told = [((operator, to), state, word) for operator, to, state, word in in_the_twin(deployment, run.placement, seed)]
+    assert [(pair, state, word) for pair, state, word in live] == told
