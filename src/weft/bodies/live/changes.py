@@ -202,7 +202,7 @@ class Changes:
         self.engine.note_homes(then.fragments)
         ends = tuple(End(old.id, old.site, drains) for old, drains in change.ends)
         starts = tuple(Start(new.id, new.site) for new in change.starts)
-        self.feed(Change(number, ends, starts, tuple(old.id for old in change.lost)))
+        self.feed(Change(number, ends, starts, tuple(old.id for old in change.lost) or None))
 
     def _warm(self, number: int, fragment: str) -> None:
         change, _ = self._next[number]

@@ -141,7 +141,7 @@ class Mover(Machine):
 
     def on_change(self, key: str, row: Moving, input: Change) -> list[Effect]:
         """Makes ready what is to start."""
-        row.state, row.ends, row.starts, row.lost = PREPARING, input.ends, input.starts, input.lost
+        row.state, row.ends, row.starts, row.lost = PREPARING, input.ends, input.starts, input.lost or ()
         row.awaits = _names(input.starts)
         if not row.awaits:
             return self.end(key, row)

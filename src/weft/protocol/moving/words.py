@@ -64,7 +64,7 @@ class Change(Input, frozen=True):
     number: int
     ends: tuple[End, ...]
     starts: tuple[Start, ...]
-    lost: tuple[str, ...] = ()
+    lost: tuple[str, ...] | None = None
 
 
 class Moot(Input, frozen=True):

@@ -218,7 +218,8 @@ class Plant(msgspec.Struct, frozen=True):
         if self.turn:
             answer: Input = Moot(self.turn, "it cannot be, or is so already")
             if self.turn not in case.refused and self.turn > self.number:
-                answer = Change(self.turn, *case.change(self.sites, self.turn))
+                ends, starts, lost = case.change(self.sites, self.turn)
+                answer = Change(self.turn, ends, starts, lost or None)
             yield Choice(DESK, answer, self.but(turn=0))
         for one in self.warm:
             number, fragment, _, ready = one
