@@ -7,6 +7,7 @@ from dataclasses import replace
 from tests.plan.changing.test_next_plan import HOMES, begun, rules, whole
 from tests.plan.plan_builders import op, query
 from weft.model import Deployment, Link, Placement, Site
+from weft.model.wishes import AddQuery
 from weft.plan.changing.file_changed import plan_for_file
 from weft.plan.changing.running_plan import Impossible, RunningPlan
 
@@ -51,3 +52,12 @@ def test_a_site_that_is_gone_though_operators_run_there_is_refused() -> None:
     found = after(replace(given, sites=given.sites[:1] + given.sites[2:], links=(Link("x", "z", 10.0),)))
     assert isinstance(found, Impossible)
     assert found.why == "q.b runs at y, which is gone from the file: move it first"
+
+
+def test_a_query_that_reads_what_stayed_inside_a_fragment_is_added_once_all_runs() -> None:
+    given = whole()
+    inside = begun(given, {"q.a": "x", "q.b": "x", "r.c": "y"})
+    reader = query(op("d", "q.a"), name="t")
+    plan, wishes = after(replace(given, queries=(*given.queries, reader)), inside)
+    assert (plan.number, plan.fragments) == (0, inside.fragments)
+    assert [wish.homes for wish in wishes if isinstance(wish, AddQuery)] == [{"t.d": "z"}]

@@ -14,7 +14,7 @@ from weft.bodies.live.progress import Progress
 from weft.bodies.live.resuming import note_closing
 from weft.bodies.live.state import CannotRun, State
 from weft.model import Deployment, Operator, Placement, Query, dataflow
-from weft.model.wishes import MoveTo
+from weft.model.wishes import Wish
 from weft.plan.changing.file_changed import plan_for_file
 from weft.plan.changing.fragments import Fragment, Relays, cut
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan, first_plan
@@ -47,7 +47,7 @@ class Parts:
     engine: SparkEngine
     changes: Changes
     progress: Progress
-    wishes: tuple[MoveTo, ...]
+    wishes: tuple[Wish, ...]
 
 
 def assemble(
@@ -88,7 +88,7 @@ def _assembled(
 
 def _plan(
     held: journal.Held | None, deployment: Deployment, planned: Placement, state: State, rules: Rules
-) -> tuple[RunningPlan, tuple[MoveTo, ...]]:
+) -> tuple[RunningPlan, tuple[Wish, ...]]:
     """The plan to begin with: the first, or the one held, with the queries that the file has now."""
     if held is None:
         return first_plan(deployment, planned, rules), ()

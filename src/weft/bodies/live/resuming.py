@@ -179,10 +179,10 @@ class Resuming:
         held = journal.read(self.state)
         before = {stream.partition(".")[0] for stream in held.placement.homes} if held is not None else set()
         for name in sorted(queries_in(self.parts) - before):
-            left = sorted((self.state.folders.state / "fragments").glob(f"{name}.*"))
-            if left and held is not None:
+            left = _left_by(name, self._claims(), self.state.folders.state)
+            if left is not None and held is not None:
                 raise CannotRun(
-                    f"query {name} was in the file before, and {left[0]} is what it left; "
+                    f"query {name} was in the file before, and {left} is what it left; "
                     "give it another name, or use --fresh to start over"
                 )
 
@@ -252,6 +252,15 @@ class Resuming:
             if _all_gone(claim):
                 raise CannotRun(f"{claim.path}: the results of the finished run are gone; use --fresh to run it again")
         return dict(finished["summary"])
+
+
+def _left_by(query: str, claims: list[Claim], state: Path) -> Path | None:
+    """What a query of this name has committed before: results, segments, or batches that were begun."""
+    for claim in claims:
+        if claim.sink.partition(".")[0] == query and claim.log.is_there() and claim.log.last() is not None:
+            return claim.path
+    found = [*state.glob(f"streams/{query}.*/manifests/0*"), *state.glob(f"fragments/{query}.*/ledger-0.json")]
+    return min(found, default=None)
 
 
 def _parts(record: Record) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What of a changed file can a run that was stopped go on with? Queries come and go; all else must be as it was cut.
 
-Nothing runs at that moment, so nothing can be drained: queries are removed and added through the same door as ever, and
-where that would cut anything else anew, it is refused. An operator that the file pins elsewhere is moved once all runs.
+Nothing runs at that moment, so nothing can be drained: queries are removed and added through the same door as ever, as
+long as nothing else is cut anew by it. A query whose addition would do that (it reads what stayed inside a fragment so
+far) is added once all runs, and so is an operator moved that the file pins elsewhere.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.model import Deployment, Placement, Query
-from weft.model.wishes import AddQuery, MoveTo, RemoveQuery
+from weft.model.wishes import AddQuery, MoveTo, RemoveQuery, Wish
 from weft.plan.changing.difference import difference
 from weft.plan.changing.next_plan import next_plan, why_impossible
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
@@ -17,8 +18,8 @@ from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
 
 def plan_for_file(
     held: RunningPlan, deployment: Deployment, planned: Placement, rules: Rules
-) -> tuple[RunningPlan, tuple[MoveTo, ...]] | Impossible:
-    """The plan to go on with under another file, and the moves to ask for then; `planned` places what is new."""
+) -> tuple[RunningPlan, tuple[Wish, ...]] | Impossible:
+    """The plan to go on with under another file, and what to ask for once it runs; `planned` places what is new."""
     names = {query.name for query in deployment.queries}
     before = {stream.partition(".")[0] for stream in held.placement.homes}
     gone = tuple(Query(name, (), ()) for name in sorted(before - names))
@@ -32,22 +33,29 @@ def plan_for_file(
         if isinstance(then, Impossible):
             return then
         now = then
+    cut_anew = _cut_anew(held, now, kept)
+    if cut_anew:
+        return Impossible(f"{cut_anew} would be cut otherwise, and nobody can work off what waits for it")
+    wishes: tuple[Wish, ...] = _moves(now, kept)
     new = tuple(query for query in deployment.queries if query.name not in before)
     if new:
         streams = [f"{query.name}.{operator.name}" for query in new for operator in query.operators]
-        homes = {stream: planned.home(stream) for stream in streams}
         reasons = {stream: planned.reasons.get(stream, "") for stream in streams}
-        then = next_plan(now, AddQuery(new, homes, reasons), rules)
+        wish = AddQuery(new, {stream: planned.home(stream) for stream in streams}, reasons)
+        then = next_plan(now, wish, rules)
         if isinstance(then, Impossible):
             return then
-        now = then
-    if now.number == held.number:
-        return replace(now, deployment=deployment), _moves(now, deployment)
-    ending = difference(held, now).olds
-    cut_anew = [old.id for old in ending if old.query in {query.name for query in kept}]
-    if cut_anew:
-        return Impossible(f"{cut_anew[0]} would be cut otherwise, and nobody can work off what waits for it")
-    return replace(now, number=held.number + 1, deployment=deployment), _moves(now, deployment)
+        if _cut_anew(held, then, kept):
+            wishes = (wish, *wishes)  # what it reads must end in order first, which it can once it runs
+        else:
+            now = replace(then, deployment=deployment)
+    return replace(now, number=held.number if now.number == held.number else held.number + 1), wishes
+
+
+def _cut_anew(held: RunningPlan, then: RunningPlan, kept: tuple[Query, ...]) -> str | None:
+    """A fragment of a query that stays, and that another plan does not have as it is."""
+    names = {query.name for query in kept}
+    return next((old.id for old in difference(held, then).olds if old.query in names), None)
 
 
 def _why_not(now: RunningPlan, kept: tuple[Query, ...], rules: Rules) -> str | None:
@@ -69,11 +77,11 @@ def _why_not(now: RunningPlan, kept: tuple[Query, ...], rules: Rules) -> str | N
     return None
 
 
-def _moves(now: RunningPlan, deployment: Deployment) -> tuple[MoveTo, ...]:
+def _moves(now: RunningPlan, kept: tuple[Query, ...]) -> tuple[MoveTo, ...]:
     """What the file pins to another site than it runs at."""
     homes = {
         f"{query.name}.{operator.name}": operator.site
-        for query in deployment.queries
+        for query in kept
         for operator in query.operators
         if operator.site is not None and now.placement.home(f"{query.name}.{operator.name}") != operator.site
     }

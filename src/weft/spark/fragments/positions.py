@@ -158,4 +158,6 @@ def _base(new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]) -
     readers = {(new.query, name) for name in new.operators} | {_reader(new, entry) for entry in entries}
     holding = [old for old in ended if readers & {(old.fragment.query, name) for name in old.fragment.operators}]
     holding.sort(key=lambda old: last_committed(old.checkpoint) is None)
-    return holding[0] if holding else (ended[0] if ended else None)
+    # One that is new, and reads what no old one has read, begins from nothing.
+    others = ended if all(entry.is_channel for entry in entries) else ()
+    return next(iter(holding or others), None)
