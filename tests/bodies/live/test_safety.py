@@ -17,7 +17,7 @@ from tests.bodies.live.moving import delivered, differing, expected, make
 from weft.bodies.live.failing import RunFailed
 from weft.bodies.live.run import Options, Run
 from weft.spark.channels.log_writer import LogWriter
-from weft.spark.sources import streams as sources
+from weft.spark.sources import recordings
 
 pytestmark = pytest.mark.spark
 WAIT_S_MAX = 120.0
@@ -103,7 +103,7 @@ def test_a_recording_that_was_cut_off_is_begun_anew(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deployment = make(tmp_path, 9, 300, 300)
-    monkeypatch.setattr(sources, "RECORDS_PER_SEGMENT", 100)
+    monkeypatch.setattr(recordings, "RECORDS_PER_SEGMENT", 100)
     commit = LogWriter.commit
 
     def cut(self: LogWriter, manifest: Any) -> Any:
