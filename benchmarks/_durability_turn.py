@@ -97,7 +97,10 @@ def pauses(folder: Path, moves: int) -> tuple[dict[str, list[float]], Any]:
 
 def measure(asked: Turn) -> Turn:
     """Everything that is asked of this turn."""
-    from weft.spark.session.starting import start_session
+    try:
+        from weft.spark.session.starting import start_session
+    except ImportError:  # another checkout, from before the folders were split
+        from weft.spark.session import start_session  # type: ignore[attr-defined]
 
     work, data = Path(asked["work"]), Path(asked["data"])
     assert weft.__file__ is not None

@@ -18,12 +18,15 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weft.bodies.live.changes import SPENT, Move
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Constant, Deployment, Link, Operator, Query, Sink, Site, Source, Watermark
 
+if TYPE_CHECKING:
+    from weft.bodies.live.moves import Move
+
+SPENT = ("ending", "deciding", "starting", "first_batch")
 COLUMNS = (Column("ts", "TIMESTAMP"), Column("n", "BIGINT"), Column("k", "STRING"))
 RATE_PER_S = 400.0
 SETTLE_S = 4.0
