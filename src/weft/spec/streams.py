@@ -105,6 +105,8 @@ def event_time_of(
         return None
     if is_ordering(operator):
         return above
+    if operator.sql is None and operator.schema is None:
+        return above  # what it gives is not told: Spark looks at it before anything runs
     if operator.sql is None:
         declared = {column.name.lower(): column.type for column in operator.schema or ()}
         type_ = declared.get(above.lower())

@@ -112,7 +112,8 @@ def test_a_run_tells_its_advice_and_moves_nothing_by_it(spark: Any, tmp_path: Pa
     run = Run(weft.spec.load(tmp_path / "weft.yaml"), tmp_path / ".weft", Options(seconds=60))
 
     def enough(run: Run) -> None:
-        if run.flowing_s is not None and (run.status().get("advice") or {}).get("declined"):
+        declined = run.flowing_s is not None and (run.status().get("advice") or {}).get("declined")
+        if declined and last_observed(tmp_path / ".weft") is not None:
             run.stop()
 
     summary = run.go(enough)
