@@ -36,6 +36,13 @@ def named(found: list[Block]) -> list[Any]:
     return [pytest.param(one, id=one.place) for one in found]
 
 
+def on_spark(found: list[Block]) -> list[Any]:
+    """As `named`; a block that runs the meters waits for the long check: their own test runs them every time."""
+    return [
+        pytest.param(one, id=one.place, marks=pytest.mark.long if "examples/meters" in one.text else ()) for one in found
+    ]
+
+
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the examples, as one who has just read of them finds it, and two days of meters."""
@@ -63,7 +70,7 @@ def _module(path: Path) -> Any:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("block", named(blocks("python")))
+@pytest.mark.parametrize("block", on_spark(blocks("python")))
 def test_python_runs_as_it_is_printed(
     block: Block, spark: Any, checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
