@@ -38,9 +38,8 @@ def named(found: list[Block]) -> list[Any]:
 
 def on_spark(found: list[Block]) -> list[Any]:
     """As `named`; a block that runs the meters waits for the long check: their own test runs them every time."""
-    return [
-        pytest.param(one, id=one.place, marks=pytest.mark.long if "examples/meters" in one.text else ()) for one in found
-    ]
+    long = {one.place: pytest.mark.long for one in found if "examples/meters" in one.text}
+    return [pytest.param(one, id=one.place, marks=long.get(one.place, ())) for one in found]
 
 
 @pytest.fixture(scope="module")
