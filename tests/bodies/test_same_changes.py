@@ -38,7 +38,7 @@ def test_the_drawn_moves_are_of_every_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seed", [0, 2, 5])
+@pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.long) for seed in (0, 2))])
 def test_spark_does_and_refuses_what_the_twin_does(seed: int, spark: object, tmp_path: Path) -> None:
     deployment = drawn(tmp_path, seed, moves=4)
     def watch(run: Run) -> None:
