@@ -26,7 +26,7 @@ from weft.model import Column, Constant, Deployment, Link, Operator, Query, Sink
 if TYPE_CHECKING:
     from weft.bodies.live.moves import Move
 
-SPENT = ("ending", "deciding", "starting", "first_batch")
+SPENT = ("ending", "deciding", "starting", "first_batch")  # written out, so that older checkouts can be measured too
 COLUMNS = (Column("ts", "TIMESTAMP"), Column("n", "BIGINT"), Column("k", "STRING"))
 RATE_PER_S = 400.0
 SETTLE_S = 4.0

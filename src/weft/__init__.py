@@ -1,4 +1,4 @@
-"""Weft: continuous queries over many sites on Apache Spark, that keep their promises by themselves."""
+"""Weft: continuous queries over many sites on Apache Spark, placed by what they were promised, and measured against it."""
 
 from __future__ import annotations
 

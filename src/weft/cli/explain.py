@@ -55,7 +55,7 @@ def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
 
         why = reasons(planned)
         pieces = fragments(deployment, planned)
-        return [{**one, "ran": False, "reasons": why_of(one["operators"], why, one["id"])} for one in pieces]
+        return [{**one, "ran": False, "reasons": _why_of(one["operators"], why, one["id"])} for one in pieces]
     pieces = []
     for fragment in in_force.fragments:
         streams = {name: f"{fragment.query}.{name}" for name in fragment.operators}
@@ -71,7 +71,7 @@ def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
     return pieces
 
 
-def why_of(operators: list[str], why: dict[str, dict[str, str]], fragment: str) -> dict[str, str]:
+def _why_of(operators: list[str], why: dict[str, dict[str, str]], fragment: str) -> dict[str, str]:
     """The reasons of a fragment's operators."""
     return {name: why[fragment.partition(".")[0]][name] for name in operators}
 
