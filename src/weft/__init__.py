@@ -1,4 +1,4 @@
-"""Weft: continuous queries over many sites on Apache Spark, placed by what they were promised, and measured against it."""
+"""Weft: continuous queries over many sites on Apache Spark, placed and measured by what they were promised."""
 
 from __future__ import annotations
 

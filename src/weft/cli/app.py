@@ -14,7 +14,7 @@ from weft.cli.guard import DEBUG, Guarded
 app = typer.Typer(
     name="weft",
     cls=Guarded,
-    help="Continuous queries over many sites on Apache Spark, placed by what they were promised, and measured against it.",
+    help="Continuous queries over many sites on Apache Spark, placed and measured by what they were promised.",
     epilog="Exit status: 0 done, 1 failed or a violation found, 2 wrong input.",
     no_args_is_help=True,
     add_completion=False,
@@ -40,7 +40,7 @@ def weft(
         bool, typer.Option(DEBUG, help="Show where an error came from; may stand anywhere on the line.")
     ] = False,
 ) -> None:
-    """Continuous queries over many sites on Apache Spark, placed by what they were promised, and measured against it."""
+    """Continuous queries over many sites on Apache Spark, placed and measured by what they were promised."""
     del version, debug  # the one is answered, the other taken away, before anything else is read
 
 
