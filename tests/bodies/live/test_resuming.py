@@ -327,3 +327,17 @@ def test_files_that_come_when_windows_are_being_closed_are_refused_not_dropped(t
     note_closing(made.state, made.deployment)  # what is known of the first time stays
     with pytest.raises(CannotRun, match="the sources hold other files now"):
         opened(tmp_path, files)
+
+
+def test_a_recording_is_whole_whatever_becomes_of_its_file_while_windows_are_being_closed(tmp_path: Path) -> None:
+    rate = 'format: rate, schema: "v BIGINT", arrivals: {kind: constant, rate_per_s: 1}'
+    files = FILE.replace(rate, 'format: replay, path: in.csv, schema: "v BIGINT"')
+    (tmp_path / "in.csv").write_text("1\n")
+    opened(tmp_path, files)
+    made = with_file(tmp_path, files)
+    note_closing(made.state, made.deployment)
+    os.utime(tmp_path / "in.csv", (1, 1))
+    assert opened(tmp_path, files) == []
+    made.state.write("finished.json", {"summary": {}, "files": {}})
+    with pytest.raises(CannotRun, match="the sources hold other files now"):
+        opened(tmp_path, files)

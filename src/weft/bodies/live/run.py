@@ -344,8 +344,9 @@ class Run:
         self.state.tell("status.json", self.status())
         if done:
             files = source_files(self.deployment)
-            self.state.write("finished.json", {"summary": summary, "files": files})
-            if (self.state.read(CLOSING) or {"files": files})["files"] != files:
+            closed = (self.state.read(CLOSING) or {"files": files})["files"]
+            self.state.write("finished.json", {"summary": summary, "files": closed})
+            if closed != files:
                 self.note("files came to the sources when windows were being closed: some may not be in the results")
         return summary
 
