@@ -13,7 +13,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """The session that live runs take, since it is there already."""
     from weft.spark.session.starting import start_session
 
-    session = start_session(tmp_path_factory.mktemp("logs"))
+    session = start_session(tmp_path_factory.mktemp("logs"), slow=True)
     yield session
     session.stop()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from weft.model import Deployment, sink_name
 from weft.model.running import MASTER
 from weft.plan.changing.fragments import Fragment
+from weft.plan.dataflow.arrivals import shape_of
 from weft.plan.dataflow.event_times import Times
 from weft.plan.network.paths import Path as Way
 from weft.spark.channels.folders import Folders, spark_name
@@ -30,6 +31,8 @@ from weft.spark.sources import streams as sources
 from weft.spark.sources.arrivals import Flow
 from weft.spark.sources.streams import read_flows, write_flows
 from weft.spark.storage import temporary
+
+SLOW_PER_S = 3000.0
 
 
 class Asked(Protocol):
@@ -119,12 +122,24 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     temporary.sweep(record)
     lent = Lent.now()
     spark, _ = deployment.shared_spark()
-    session = start_session(folders.logs, [deployment.folder], spark.master or MASTER, spark.conf, record)
+    slow = is_slow(deployment, factors)
+    session = start_session(folders.logs, [deployment.folder], spark.master or MASTER, spark.conf, record, slow)
     try:
         return _prepared(session, deployment, folders, factors, lent)
     except BaseException:
         let_go(session, lent)
         raise
+
+
+def is_slow(deployment: Deployment, factors: Mapping[str, Sequence[tuple[float, float]]]) -> bool:
+    """True if records come so slowly, also when sources are at their fastest, that Java has little to compile for."""
+    if not all(source.facts.timed and source.arrivals is not None for source in deployment.sources):
+        return False
+    return sum(
+        shape_of(source.arrivals).mean_per_s * max((factor for _, factor in factors.get(source.name, [])), default=1.0)
+        for source in deployment.sources
+        if source.arrivals is not None
+    ) <= SLOW_PER_S
 
 
 def _prepared(

@@ -15,7 +15,7 @@ import pytest
 import weft
 from tests import ROOT
 from weft.spark.session.lent import Lent, let_go
-from weft.spark.session.settings import JAVA_OPTIONS, settings, with_conf
+from weft.spark.session.settings import COLLECTOR, JAVA_OPTIONS, settings, with_conf
 from weft.spark.session.starting import start_session
 
 WAIT_S_MAX = 240.0
@@ -97,7 +97,7 @@ def test_the_users_settings_win_and_java_hears_of_both(tmp_path: Path) -> None:
     assert both[JAVA_OPTIONS].startswith(ours[JAVA_OPTIONS])
     assert both[JAVA_OPTIONS].endswith(" -Dmine=1")
     chosen = with_conf(ours, {JAVA_OPTIONS: "-XX:+UseParallelGC"})[JAVA_OPTIONS]
-    assert "UseG1GC" not in chosen
+    assert COLLECTOR not in chosen
     assert "java.io.tmpdir" in chosen
 
 

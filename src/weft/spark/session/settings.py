@@ -9,7 +9,10 @@ from pathlib import Path
 
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-COLLECTOR = "-XX:+UseG1GC"
+# A collector with threads of its own costs a run on few cores more CPU and memory than it saves in pauses.
+COLLECTOR = "-XX:+UseSerialGC"
+# Most of a short or slow run is Java's compiler; bulk work is dearer with its first level alone.
+FIRST_LEVEL = "-XX:TieredStopAtLevel=1"
 SOCKET_CHARS = 1 + len(".00000000-0000-0000-0000-000000000000.sock")
 SOCKET_CHARS_MAX = 103  # the least that any system takes
 LOG4J = """status = error
@@ -41,15 +44,15 @@ def with_conf(ours: Mapping[str, str], conf: Mapping[str, str]) -> dict[str, str
     return both
 
 
-def settings(log4j: Path | None, folder: Path | None) -> dict[str, str]:
-    """What differs from Spark's defaults, and why; `folder` is where temporary files go."""
+def settings(log4j: Path | None, folder: Path | None, java: str = "") -> dict[str, str]:
+    """What differs from Spark's defaults, and why; `folder` is where temporary files go, `java` more for Java."""
     own = (
         {}
         if log4j is None or folder is None
         else {
             # Java keeps a file of figures in the temporary folder itself, unless it is told not to.
             JAVA_OPTIONS: f'-Dlog4j2.configurationFile={log4j.as_uri()} "-Djava.io.tmpdir={folder}" '
-            f"-XX:+PerfDisableSharedMem {COLLECTOR} -Xss4m",
+            f"-XX:+PerfDisableSharedMem {COLLECTOR} -Xss4m {java}".rstrip(),
             "spark.local.dir": str(folder),
             "spark.python.unix.domain.socket.dir": str(folder),
             # Over TCP the small messages to a worker wait for each other's receipts: 40 ms a batch of a channel.

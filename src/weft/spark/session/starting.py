@@ -18,13 +18,15 @@ from pyspark.sql.datasource import DataSource
 
 from weft.model.running import MASTER
 from weft.spark.session import reader_processes as nursery
+from weft.spark.session.class_archive import MAKES_S_MAX, ClassArchive
 from weft.spark.session.lent import active, beside
-from weft.spark.session.settings import LOG4J, settings, with_conf
+from weft.spark.session.settings import FIRST_LEVEL, LOG4J, settings, with_conf
 from weft.spark.storage import temporary
 from weft.spark.storage.private import private_files
 
 WORKERS = Path(__file__).parent / "workers"
 JAVA_ENDS_S_MAX = 10.0
+_classes = ClassArchive()
 
 
 def start_session(
@@ -33,16 +35,19 @@ def start_session(
     master: str = MASTER,
     conf: Mapping[str, str] | None = None,
     record: Path | None = None,
+    slow: bool = False,
 ) -> SparkSession:
     """A session for all sites of this process; Spark's own messages go to a file in `logs`.
 
     Where the program has a Spark already it is one beside the program's own, which keeps all its settings. `record` is
-    a file that tells a later run which temporary folder to remove, should this one be killed.
+    a file that tells a later run which temporary folder to remove, should this one be killed. Where records come
+    slowly (`slow`), Java compiles in a hurry.
     """
     logs = logs.resolve()
     paths = [os.path.abspath(module) for module in modules]
     running = SparkContext._active_spark_context
-    session = _own(logs, paths, master, conf or {}, record) if running is None else beside(running, conf or {})
+    java = FIRST_LEVEL if slow else ""
+    session = _own(logs, paths, master, conf or {}, record, java) if running is None else beside(running, conf or {})
     # What is on the path of a Java process that lives already stays as it was: functions bring theirs along.
     known = session.sparkContext.environment.get("PYTHONPATH", "")
     session.sparkContext.environment["PYTHONPATH"] = _joined([str(WORKERS), *paths], known)
@@ -53,7 +58,9 @@ def start_session(
     return session
 
 
-def _own(logs: Path, modules: Sequence[str], master: str, conf: Mapping[str, str], record: Path | None) -> SparkSession:
+def _own(
+    logs: Path, modules: Sequence[str], master: str, conf: Mapping[str, str], record: Path | None, java: str
+) -> SparkSession:
     """A Spark of our own: private, in one temporary folder, with Python processes that start quickly."""
     private_files()
     atexit.unregister(end_java)
@@ -68,13 +75,14 @@ def _own(logs: Path, modules: Sequence[str], master: str, conf: Mapping[str, str
     # Functions of the user's modules run in workers too; WORKERS makes each of those processes start sooner.
     os.environ["PYTHONPATH"] = _joined([str(WORKERS), *modules], os.environ.get("PYTHONPATH", ""))
     builder = SparkSession.builder.appName("weft").master(master)
-    for key, value in with_conf(settings(log4j, folder), conf).items():
+    told = settings(log4j, folder, f"{_classes.options(folder)} {java}".strip())
+    for key, value in with_conf(told, conf).items():
         builder = builder.config(key, value)
     with _temporary_in(folder):
         session = builder.getOrCreate()
-    java = getattr(session.sparkContext._gateway, "proc", None)
-    if java is not None:
-        (folder / temporary.JAVA).write_text(str(java.pid))
+    process = getattr(session.sparkContext._gateway, "proc", None)
+    if process is not None:
+        (folder / temporary.JAVA).write_text(str(process.pid))
     return session
 
 
@@ -88,7 +96,8 @@ def end_java() -> None:
     if process is not None and process.stdin is not None:
         with suppress(OSError, subprocess.TimeoutExpired):
             process.stdin.close()
-            process.wait(JAVA_ENDS_S_MAX)
+            process.wait(MAKES_S_MAX if _classes.is_made() else JAVA_ENDS_S_MAX)
+    _classes.keep()
     temporary.release()
 
 
