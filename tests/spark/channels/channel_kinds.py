@@ -80,6 +80,7 @@ def _arrow_parquet(
     options: dict[str, str],
     measured: list[str],
     partitioning: Partitioning = WHOLE,
+    few: bool = False,
 ) -> Written:
     """What Spark would write, by Arrow."""
     import pyarrow as pa

@@ -96,7 +96,7 @@ class MemoryChannel(Channel):
     def open_writer(self, epoch: int, writer: str) -> Writer:
         return MemoryWriter(self.create(), epoch, writer)
 
-    def write_aside(self, records: Any, run: int, measured: list[str]) -> Written:
+    def write_aside(self, records: Any, run: int, measured: list[str], few: bool = False) -> Written:
         self.held.aside[run] = records
         return replace(written(records, measured), folder=Path(str(run)))
 
@@ -188,7 +188,7 @@ class MemoryWriter(Writer):
         self.last = channel.last()
         self._rows: Rows = []
 
-    def write(self, records: Any, measured: list[str]) -> Written:
+    def write(self, records: Any, measured: list[str], few: bool = False) -> Written:
         self._rows = records
         return written(records, measured)
 

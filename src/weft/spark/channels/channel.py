@@ -55,8 +55,8 @@ class Writer(ABC):
         return self.last.segment + 1 if self.last else 0
 
     @abstractmethod
-    def write(self, records: DataFrame, measured: list[str]) -> Written:
-        """Write a batch; nobody sees it before it is committed."""
+    def write(self, records: DataFrame, measured: list[str], few: bool = False) -> Written:
+        """Write a batch, known to be of `few` records or not; nobody sees it before it is committed."""
 
     @abstractmethod
     def take(self, written: Written) -> Written:
@@ -107,7 +107,7 @@ class Destination(ABC):
         return True
 
     @abstractmethod
-    def write_aside(self, records: DataFrame, run: int, measured: list[str]) -> Written:
+    def write_aside(self, records: DataFrame, run: int, measured: list[str], few: bool = False) -> Written:
         """Write the first batch of a run whose turn has not come."""
 
     @abstractmethod

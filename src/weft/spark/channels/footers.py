@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.spark.channels.manifest import Written
 from weft.spark.channels.partitions import COLUMN, WHOLE, Partitioning, with_partition
+from weft.spark.channels.small_batches import write_small
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,8 +22,12 @@ def write_parquet(
     options: dict[str, str],
     measured: list[str],
     partitioning: Partitioning = WHOLE,
+    few: bool = False,
 ) -> Written:
-    """Write records to a new folder, each partition in a folder of its own, and report what lies there."""
+    """Write records, be they `few` or not, to a new folder, each partition apart, and report what lies there."""
+    written = write_small(records, folder, measured, partitioning) if few and not options else None
+    if written is not None:
+        return written
     _make(folder)
     if partitioning.count == 1:
         records.write.mode("append").options(**options).parquet(str(folder))

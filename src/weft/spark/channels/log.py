@@ -134,9 +134,9 @@ class Log(Segments):
         """Claim the stream for an epoch; Fenced where a later one has it."""
         return LogWriter(self, epoch, writer)
 
-    def write_aside(self, records: DataFrame, run: int, measured: list[str]) -> Written:
+    def write_aside(self, records: DataFrame, run: int, measured: list[str], few: bool = False) -> Written:
         """Write the first batch of a run whose turn has not come, on the same disk."""
-        return self.write_to(records, self.folder / AHEAD / str(run), measured)
+        return self.write_to(records, self.folder / AHEAD / str(run), measured, few)
 
     def forget_aside(self, run: int | None = None) -> None:
         """Throw away what a run, or any, has written aside."""

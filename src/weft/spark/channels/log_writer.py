@@ -61,9 +61,9 @@ class LogWriter(Writer):
             raise Fenced(f"{self.log.name}, segment {self.segment}", self.epoch, self.log.epoch())
         return self.folder()
 
-    def write(self, records: DataFrame, measured: list[str]) -> Written:
+    def write(self, records: DataFrame, measured: list[str], few: bool = False) -> Written:
         """Write a batch to where the next segment lies."""
-        return self.log.write_to(records, self._free_folder(), measured)
+        return self.log.write_to(records, self._free_folder(), measured, few)
 
     def take(self, written: Written) -> Written:
         """Let a batch that was written aside lie where the next segment lies."""

@@ -158,9 +158,9 @@ class Segments(Channel):
         if epoch > self.epoch():
             self.disk.seal(self.folder / "epoch", epoch)
 
-    def write_to(self, records: DataFrame, folder: Path, measured: list[str]) -> Written:
-        """Write a batch to a new folder and see what is in it."""
+    def write_to(self, records: DataFrame, folder: Path, measured: list[str], few: bool = False) -> Written:
+        """Write a batch to a new folder and see what is in it; of `few` records it takes less time."""
         from weft.spark.channels import footers
 
         self.disk.remove_tree(folder)
-        return footers.write_parquet(records, folder, {}, measured, self.partitioning())
+        return footers.write_parquet(records, folder, {}, measured, self.partitioning(), few)

@@ -30,6 +30,7 @@ class Arrival:
     end: bool
     position: Position = BEGINNING
     rows: int | None = None  # None: users' files, which only Spark counts
+    bytes: int = 0  # in a channel
 
 
 def lines_of(checkpoint: Path, batch: int) -> tuple[list[str], dict[str, str]]:
@@ -57,10 +58,10 @@ def from_channel(channel: Channel, start: Position, end: Position) -> Arrival:
     births = [manifest.birth_ms for manifest in manifests if manifest.birth_ms is not None and manifest.rows]
     birth_ms = (min(low for low, _ in births), max(high for _, high in births)) if births else None
     last = manifests[-1] if manifests else channel.upto(end)
-    rows = sum(manifest.rows for manifest in manifests)
+    rows, size = sum(manifest.rows for manifest in manifests), sum(manifest.bytes for manifest in manifests)
     if last is None:
-        return Arrival(birth_ms, {}, False, end, rows)
-    return Arrival(birth_ms, last.times_us, last.end, end, rows)
+        return Arrival(birth_ms, {}, False, end, rows, size)
+    return Arrival(birth_ms, last.times_us, last.end, end, rows, size)
 
 
 def position_of(offsets: Offsets | None, name: str) -> Position:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from weft.plan.changing.fragments import Fragment, source_of
 from weft.spark.channels.gate import Gate
-from weft.spark.channels.manifest import Written
+from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.channels.position import BEGINNING, Position, later
 from weft.spark.checkpoints import batch as batches
 from weft.spark.checkpoints.batch import Arrival, Offsets
@@ -35,6 +35,9 @@ from weft.spark.storage.disk import spent_s
 BATCHES_KEPT = 64  # of counts, until somebody has looked
 LEFT_OPEN_S_MAX = 30.0
 SYNCS_KEPT = 4096
+# Up to so many records, and so many bytes in channels, a batch is small: this process can hold it.
+FEW = 20_000
+FEW_BYTES = 8 << 20
 
 
 class Closed(RuntimeError):
@@ -209,11 +212,12 @@ class BatchWriter:
         ahead: dict[str, Written] = {}
         waiting = places(self.context, self.fragment)
         if all(place.destination.can_write_aside for place in waiting):
+            few = self._are_few(self._brought(batch), None)
             with _shared(frame, len(waiting)):
                 for place in waiting:
                     records = self._branch(frame, place.operator)
                     measured = self.batch_times.measured(place.stream)
-                    ahead[place.stream] = place.destination.write_aside(records, self.born, measured)
+                    ahead[place.stream] = place.destination.write_aside(records, self.born, measured, few)
         if not self.gate.is_open():  # then nothing was read
             self.rehearsed = batch
             return {}
@@ -233,7 +237,8 @@ class BatchWriter:
                     written = output.writer.take(ahead[output.stream])
                 else:
                     records = self._branch(frame, output.operator)
-                    written = output.writer.write(records, self.batch_times.measured(output.stream))
+                    few = self._are_few(brought, output.writer.last)
+                    written = output.writer.write(records, self.batch_times.measured(output.stream), few)
                 self._finish(output, written, batch, brought)
                 if output.operator is not None:
                     committed[output.operator] = written.rows
@@ -249,6 +254,16 @@ class BatchWriter:
             self.batches.append(BatchCounts(batch, self._entered(brought), committed))
         if brought.ended:
             self.ended.set()
+
+    def _are_few(self, brought: BatchInput, last: Manifest | None) -> bool:
+        """True if a batch gives few records, as far as can be told from what it takes in and from the one before."""
+        arrivals = brought.arrivals.values()
+        known = sum(arrival.rows or 0 for arrival in arrivals)
+        if known > FEW or sum(arrival.bytes for arrival in arrivals) > FEW_BYTES or brought.ended:
+            return False
+        if self.fragment.stateful is None and all(arrival.rows is not None for arrival in arrivals):
+            return True
+        return last is not None and last.rows <= FEW
 
     def _brought(self, batch: int) -> BatchInput:
         offsets = batches.read_offsets(self.checkpoint, batch)

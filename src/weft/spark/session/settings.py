@@ -63,6 +63,8 @@ def settings(log4j: Path | None, folder: Path | None, java: str = "") -> dict[st
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": os.environ.get("WEFT_DRIVER_MEMORY", "2g"),
+        # What small batches give is fetched; one that turns out to be large is Spark's to write.
+        "spark.driver.maxResultSize": "256m",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.scheduler.mode": "FAIR",

@@ -19,7 +19,9 @@ class Console(SinkKind):
 
     can_write_aside = False  # what was printed cannot be taken back
 
-    def write(self, records: DataFrame, folder: Path, options: dict[str, str], measured: list[str]) -> Written:
+    def write(
+        self, records: DataFrame, folder: Path, options: dict[str, str], measured: list[str], few: bool = False
+    ) -> Written:
         """Print the first records of a batch."""
         rows = records.limit(int(options.get("numRows", ROWS_SHOWN))).collect()
         count = records.count() if rows else 0

@@ -50,10 +50,10 @@ class SinkLog(Log):
         """Claim the sink for an epoch, and deliver what is still on its way; Fenced where a later one has it."""
         return SinkWriter(self, epoch, writer)
 
-    def write_to(self, records: DataFrame, folder: Path, measured: list[str]) -> Written:
+    def write_to(self, records: DataFrame, folder: Path, measured: list[str], few: bool = False) -> Written:
         """Write a batch to a new folder, as the sink's format has it."""
         self.disk.remove_tree(folder)
-        return self.kind.write(records, folder, self.sink.options, measured)
+        return self.kind.write(records, folder, self.sink.options, measured, few)
 
     def inspect(self, needed: Position | None) -> None:
         """Damaged where a manifest is gone: together they are the list of what was written."""
@@ -77,11 +77,11 @@ class SinkWriter(LogWriter):
         """A batch that was committed is still on its way."""
         self._deliver(self.log.manifest(segment), folder)
 
-    def write(self, records: DataFrame, measured: list[str]) -> Written:
+    def write(self, records: DataFrame, measured: list[str], few: bool = False) -> Written:
         """Write a batch to where the next segment lies; of a sink in update mode, what changed is kept, too."""
         if self.target.keeps_changes:
             records = write_changes(records, self.target, self.segment)
-        return super().write(records, measured)
+        return super().write(records, measured, few)
 
     def commit(self, manifest: Manifest) -> Manifest:
         """Commit the batch, then deliver it."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from weft.spark.channels import footers
 from weft.spark.channels.log import Log
 from weft.spark.channels.manifest import Manifest, Written
+from weft.spark.channels.partitions import WHOLE
 from weft.spark.channels.segments import number_of
 from weft.spark.sinks.kind import Delivery, SinkKind
 from weft.spark.storage.disk import Damaged, Disk, size_and_sum
@@ -34,10 +35,12 @@ class FolderOfFiles(SinkKind):
     def __init__(self, format_: str) -> None:
         self.format = format_
 
-    def write(self, records: DataFrame, folder: Path, options: dict[str, str], measured: list[str]) -> Written:
+    def write(
+        self, records: DataFrame, folder: Path, options: dict[str, str], measured: list[str], few: bool = False
+    ) -> Written:
         """Write a batch aside."""
         if self.format == "parquet":
-            return footers.write_parquet(records, folder, options, measured)
+            return footers.write_parquet(records, folder, options, measured, WHOLE, few)
         return footers.write_text(records, folder, self.format, options)
 
     def deliver(self, delivery: Delivery) -> None:

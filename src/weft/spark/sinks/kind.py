@@ -11,6 +11,7 @@ from weft.model import Sink
 from weft.spark.channels import footers
 from weft.spark.channels.log import Log
 from weft.spark.channels.manifest import Manifest, Written
+from weft.spark.channels.partitions import WHOLE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,9 +36,11 @@ class SinkKind(ABC):
 
     can_write_aside = True
 
-    def write(self, records: DataFrame, folder: Path, options: dict[str, str], measured: list[str]) -> Written:
+    def write(
+        self, records: DataFrame, folder: Path, options: dict[str, str], measured: list[str], few: bool = False
+    ) -> Written:
         """Write a batch to a new folder, where it waits until it is committed and delivered."""
-        return footers.write_parquet(records, folder, {}, measured)
+        return footers.write_parquet(records, folder, {}, measured, WHOLE, few)
 
     @abstractmethod
     def deliver(self, delivery: Delivery) -> None:
