@@ -32,7 +32,7 @@ class Counting(Protocol):
         """Records in and out, selectivity and cost of every operator that has run, by `query.operator`."""
 
     def waiting(self) -> Mapping[str, int]:
-        """Records that wait in channels, by the operator that will take them."""
+        """Records that wait in channels and at sources, by the operator that will take them."""
 
     def state_kb(self) -> Mapping[str, float]:
         """The size of their state, by operator."""

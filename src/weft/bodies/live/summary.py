@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.bodies.live.uptime import queries_down
 from weft.bodies.live.view import RunView
 from weft.model import Placement, sink_name
 from weft.plan.dataflow.ordering import is_ordering
@@ -48,6 +49,9 @@ def summary_of(run: RunView) -> dict[str, Any]:
         for fragment in run.fragments
     }
     flowed_s = _flowed_s(run)
+    if run.flowing_s is not None:
+        down = queries_down(run.deployment, run.fragments, run.down, run.crashed)
+        run.meter.uptime.look(run.flowing_s + flowed_s, down)
     return {
         "queries": {query.name: run.meter.query(query) for query in run.deployment.queries},
         "sites": progress.sites(run.deployment, run.flowing_s) if progress else {},
