@@ -39,12 +39,36 @@ def query_rows(status: dict[str, Any]) -> Rows:
 def left_out(status: dict[str, Any]) -> list[str]:
     """A line for each kind of record that did not come in, where there are any."""
     lines = []
-    for key, what in (("bad_records", "bad records left out"), ("dropped", "late records dropped")):
+    for key, what in (("bad_records", "bad records left out"), ("late", "late records left out")):
         counts = {name: one.get(key) or 0 for name, one in status.get("queries", {}).items()}
         found = [f"{name} {number(count)}" for name, count in counts.items() if count]
         if found:
             lines.append(f"{what}: {', '.join(found)}")
     return lines
+
+
+def promise_lines(status: dict[str, Any]) -> list[str]:
+    """A line for each promise of more than latency, which the table shows: what was promised, measured and kept."""
+    lines = []
+    for name, one in status.get("queries", {}).items():
+        parts = {key: part for key, part in (one.get("promise") or {}).items() if part.get("promised") is not None}
+        if any(key in _SHARES for key in parts):
+            lines.append(f"promise of {name}: {', '.join(_part(key, part) for key, part in parts.items())}")
+    return lines
+
+
+_SHARES = ("loss", "availability")
+
+
+def _part(key: str, part: dict[str, Any]) -> str:
+    """One part of a promise in words."""
+    kept = {True: "kept", False: "broken", None: "not measured yet"}[part.get("kept")]
+    if key in _SHARES:
+        measured = "" if part["measured"] is None else f" {part['measured']:.4%}"
+        bound = "at most" if key == "loss" else "at least"
+        return f"{key}{measured} ({bound} {part['promised']:.4%}) {kept}"
+    measured = "" if part["measured"] is None else f" p{100 * part['quantile']:g} {number(part['measured'])} ms"
+    return f"latency{measured} (within {number(part['promised'])} ms) {kept}"
 
 
 def fragment_rows(status: dict[str, Any]) -> Rows:

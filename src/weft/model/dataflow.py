@@ -144,7 +144,7 @@ def sink_name(query: Query, sink: Sink) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LateOutlet:
-    """What a watermark leaves out of an input of an operator: its name, the input, and the sink that keeps it, if any."""
+    """What a watermark leaves out of an operator's input: its name, the input, and the sink that keeps it, if any."""
 
     name: str
     input: str

@@ -16,6 +16,7 @@ from weft.plan.changing.fragments import Fragment
 from weft.spark.engine import SparkEngine
 from weft.spark.fragments.lifecycle import FragmentRun
 from weft.spark.measuring.progress import BatchReport, new_reports
+from weft.spec import only_filters
 
 HISTORY_MAX = 1000
 STAGES_EVERY_S = 4.0
@@ -119,8 +120,18 @@ class Progress:
         self.costs.weigh()
 
     def operators(self) -> dict[str, dict[str, Any]]:
-        """Records, selectivity and cost per record of every operator, by `query.operator`."""
-        return {f"{query}.{name}": values for (query, name), values in self.costs.operators().items()}
+        """Records of every operator (`query.operator`), late and filtered ones too, its selectivity and its cost."""
+        deployment = self.meter.deployment
+        found = {}
+        for (query, name), values in self.costs.operators().items():
+            stream = f"{query}.{name}"
+            late = self.meter.late_of(stream)
+            filtered = None
+            if any(one.name == query for one in deployment.queries):  # else it was removed since
+                known = only_filters(deployment.query(query).operator(name))
+                filtered = max(0, values["records_in"] - values["records_out"] - late) if known else None
+            found[stream] = {**values, "late": late, "filtered": filtered}
+        return found
 
     def channels(self) -> dict[str, dict[str, int]]:
         """Segments and records that wait in every channel, by stream and reader."""
