@@ -112,7 +112,7 @@ class _Plans:
         frame = frame.toDF(*(f"c{index}" for index in range(len(ids))))
         at = ids.index(event_time)
         moment = F.col(f"c{at}.end" if isinstance(frame.schema[at].dataType, StructType) else f"c{at}")
-        late = frame.filter(moment <= F.timestamp_millis(F.lit(watermark_ms)))
+        late = self._as_batch(frame.filter(moment <= F.timestamp_millis(F.lit(watermark_ms))))
         if carried is None:  # what a function makes of its records does not tell whose it is
             return late.toDF(*names)
         record = f"c{ids.index(carried.record.exprId().id())}"
@@ -122,6 +122,11 @@ class _Plans:
 
     def _frame(self, plan: Any) -> DataFrame:
         return DataFrame(self._catalyst.classic.Dataset.ofRows(self.own, _stripped(plan)), self.session)
+
+    def _as_batch(self, frame: DataFrame) -> DataFrame:
+        """The rows of a batch's plan, no longer a stream: what Spark itself hands to `foreachBatch`."""
+        rows = frame._jdf.queryExecution().toRdd()
+        return DataFrame(self.own.internalCreateDataFrame(rows, frame._jdf.schema(), False), self.session)
 
     @property
     def _catalyst(self) -> Any:
