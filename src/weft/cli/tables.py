@@ -39,7 +39,7 @@ def query_rows(status: dict[str, Any]) -> Rows:
 def left_out(status: dict[str, Any]) -> list[str]:
     """A line for each kind of record that did not come in, where there are any."""
     lines = []
-    for key, what in (("bad_records", "bad records left out"), ("late", "late records left out")):
+    for key, what in (("bad_records", "bad records left out"), ("dropped", "late records dropped")):
         counts = {name: one.get(key) or 0 for name, one in status.get("queries", {}).items()}
         found = [f"{name} {number(count)}" for name, count in counts.items() if count]
         if found:
