@@ -25,7 +25,16 @@ from weft.cli.output import (
     say,
     warnings_of,
 )
-from weft.cli.tables import FRAGMENT_HEAD, MOVE_HEAD, QUERY_HEAD, fragment_rows, left_out, move_rows, query_rows
+from weft.cli.tables import (
+    FRAGMENT_HEAD,
+    MOVE_HEAD,
+    QUERY_HEAD,
+    fragment_rows,
+    left_out,
+    move_rows,
+    promise_lines,
+    query_rows,
+)
 
 if TYPE_CHECKING:
     from weft.cli.driving import Drive
@@ -151,7 +160,7 @@ def _print(
     say(f"{file}: {_headline(flowed_s, driven.run)}")
     say("")
     print_table("queries", QUERY_HEAD, query_rows(summary))
-    for line in left_out(summary):
+    for line in [*left_out(summary), *promise_lines(summary)]:
         say(f"  {line}")
     say("")
     print_table("what ran where", FRAGMENT_HEAD, fragment_rows(summary))
@@ -164,4 +173,8 @@ def _print(
         for sink in query.sinks:
             where = "the console" if sink.path is None else Path(deployment.folder, sink.path)
             say(f"  {query.name}: {where} ({sink.format}, {sink.mode})")
+        for operator in query.operators:
+            if operator.late is not None:
+                where = Path(deployment.folder, operator.late.to)
+                say(f"  {query.name}, late for {operator.name}: {where} ({operator.late.format})")
     say(f"state and logs: {folder} ({command('status', file, state)}, {command('logs', file, state)})")

@@ -19,6 +19,7 @@ from weft.cli.tables import (
     left_out,
     move_rows,
     operator_rows,
+    promise_lines,
     query_rows,
     site_rows,
 )
@@ -41,7 +42,7 @@ def status(file: File, state: State = None, json: Json = False) -> None:
     if "queries" in told:
         say("")
         print_table("queries", QUERY_HEAD, query_rows(told))
-        for line in left_out(told):
+        for line in [*left_out(told), *promise_lines(told)]:
             say(f"  {line}")
         say("")
         print_table("what runs where" if alive else "what ran where", FRAGMENT_HEAD, fragment_rows(told))

@@ -47,6 +47,30 @@ def left_out(status: dict[str, Any]) -> list[str]:
     return lines
 
 
+def promise_lines(status: dict[str, Any]) -> list[str]:
+    """A line for each promise of more than latency, which the table shows: what was promised, measured and kept."""
+    lines = []
+    for name, one in status.get("queries", {}).items():
+        parts = {key: part for key, part in (one.get("promise") or {}).items() if part.get("promised") is not None}
+        if any(key in _SHARES for key in parts):
+            lines.append(f"promise of {name}: {', '.join(_part(key, part) for key, part in parts.items())}")
+    return lines
+
+
+_SHARES = ("loss", "availability")
+
+
+def _part(key: str, part: dict[str, Any]) -> str:
+    """One part of a promise in words."""
+    kept = {True: "kept", False: "broken", None: "not measured yet"}[part.get("kept")]
+    if key in _SHARES:
+        measured = "" if part["measured"] is None else f" {part['measured']:.4%}"
+        bound = "at most" if key == "loss" else "at least"
+        return f"{key}{measured} ({bound} {part['promised']:.4%}) {kept}"
+    measured = "" if part["measured"] is None else f" p{100 * part['quantile']:g} {number(part['measured'])} ms"
+    return f"latency{measured} (within {number(part['promised'])} ms) {kept}"
+
+
 def fragment_rows(status: dict[str, Any]) -> Rows:
     """One row per fragment, by site: its operators and how its batches go."""
     fragments = sorted(status.get("fragments", {}).items(), key=lambda item: item[1]["site"])

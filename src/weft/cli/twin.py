@@ -30,7 +30,7 @@ from weft.cli.output import (
     say,
     warnings_of,
 )
-from weft.cli.tables import KEPT, advice_lines
+from weft.cli.tables import KEPT, advice_lines, promise_lines
 
 
 def twin(
@@ -117,6 +117,8 @@ def _print(found: dict[str, Any], seconds: float) -> None:
     ]  # fmt: skip
     head = ("query", "in", "out", "dropped", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms", "promise")
     print_table(f"{seconds:g} virtual seconds in {found['wall_s']:.3g} s, {found['events']:,} events", head, queries)
+    for line in promise_lines(found):
+        say(f"  {line}")
     sites: Rows = [
         (name, f"{one['utilisation']:.4f}", number(one["queue_max"])) for name, one in found["sites"].items()
     ]

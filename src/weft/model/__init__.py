@@ -2,7 +2,7 @@
 
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
 from weft.model.control import Advise, Balance, Control, Place, Scale, Serve, Weights
-from weft.model.dataflow import Dataflow, Node, Outlet, dataflow, sink_name
+from weft.model.dataflow import Dataflow, LateOutlet, Node, Outlet, dataflow, late_outlets, sink_name
 from weft.model.deployment import Deployment
 from weft.model.observed import (
     Observed,
@@ -19,6 +19,7 @@ from weft.model.queries import (
     Column,
     Cost,
     JoinWindow,
+    Late,
     Operator,
     Order,
     Promise,
@@ -46,6 +47,8 @@ __all__ = [
     "Deployment",
     "Happening",
     "JoinWindow",
+    "Late",
+    "LateOutlet",
     "Link",
     "MoveAt",
     "Node",
@@ -81,6 +84,7 @@ __all__ = [
     "Watermark",
     "Weights",
     "dataflow",
+    "late_outlets",
     "observed_from_json",
     "observed_of",
     "sink_name",

@@ -142,6 +142,30 @@ def sink_name(query: Query, sink: Sink) -> str:
     return f"{query.name}.{query.sinks.index(sink) + 1}"
 
 
+@dataclass(frozen=True, slots=True)
+class LateOutlet:
+    """What a watermark leaves out of an operator's input: its name, the input, and the sink that keeps it, if any."""
+
+    name: str
+    input: str
+    sink: Sink | None
+
+
+def late_outlets(query: Query, operator: Operator) -> tuple[LateOutlet, ...]:
+    """One for every input with a watermark; where there are several inputs each has its folder within `late.to`."""
+    found = []
+    for name in operator.from_:
+        if not any(mark.input in (None, name) for mark in operator.watermarks):
+            continue
+        alone, plain = len(operator.from_) == 1, name.replace(".", "_")
+        own = f"{query.name}.{operator.name}.late" + ("" if alone else f".{plain}")
+        late, sink = operator.late, None
+        if late is not None:
+            sink = Sink(operator.name, late.format, late.to if alone else f"{late.to}/{plain}", options=late.options)
+        found.append(LateOutlet(own, name, sink))
+    return tuple(found)
+
+
 class SameDeployment:
     """A deployment as a key: the same object, since its values cannot all be hashed and it cannot change."""
 

@@ -57,7 +57,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class ObservedQuery:
-    """Records into and out of a query in the period, latencies where results came, and whether its promise held."""
+    """Records into and out of a query in the period, latencies where results came; whether latency and loss held."""
 
     records_in: int | None = None
     records_out: int | None = None

@@ -105,6 +105,15 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Late:
+    """Where the records go that an operator leaves out as late: a folder of its own, one each for several inputs."""
+
+    to: str
+    format: str = "parquet"
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """One step of a query: Spark SQL, or a Python function DataFrame -> DataFrame."""
 
@@ -123,6 +132,7 @@ class Operator:
     queue: Queue | None = None
     window: JoinWindow | None = None
     order: Order | None = None
+    late: Late | None = None
 
 
 @dataclass(frozen=True, slots=True)

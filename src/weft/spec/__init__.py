@@ -2,7 +2,15 @@
 
 from weft.spec.conf import is_kept
 from weft.spec.ddl import ddl
-from weft.spec.facts import changes_count, is_ordering, is_stateful, keys_of, sole_filter, window_column_of
+from weft.spec.facts import (
+    changes_count,
+    is_ordering,
+    is_stateful,
+    keys_of,
+    only_filters,
+    sole_filter,
+    window_column_of,
+)
 from weft.spec.keys import AVAILABLE_POLICIES, schema
 from weft.spec.lineage import passes_through
 from weft.spec.ordering import AT_ONCE, order_of, with_ordered_time
@@ -33,6 +41,7 @@ __all__ = [
     "is_stateful",
     "keys_of",
     "load",
+    "only_filters",
     "order_of",
     "passes_through",
     "schema",

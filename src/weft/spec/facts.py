@@ -49,6 +49,30 @@ def changes_count(operator: Operator) -> bool:
     return any(_changes(select) for select in selects(tree))
 
 
+def only_filters(operator: Operator) -> bool:
+    """Whether each record in gives at most one out, and those that do not were filtered; of functions it is not known.
+
+    Ordering hands all records on; those that come too late it puts aside.
+    """
+    if is_ordering(operator):
+        return True
+    tree = _tree(operator)
+    if tree is None or is_stateful(operator) or any(tree.find_all(exp.Pivot, exp.TableSample)):
+        return False
+    reads = [table.name.lower() for table in tree.find_all(exp.Table)]
+    return len(reads) == len(set(reads)) and not any(_multiplies(select) for select in selects(tree))
+
+
+def _multiplies(select: exp.Select) -> bool:
+    if any(select.args.get(word) for word in ("joins", "laterals", "limit", "offset")):
+        return True
+    return any(
+        isinstance(node, _MULTIPLIERS) or is_window_call(node) or "explode" in call_name(node)
+        for node in local(select)
+        if not isinstance(node, exp.Query)
+    )
+
+
 def sole_filter(operator: Operator) -> str | None:
     """The condition over its input's columns by which alone the operator changes how many records there are."""
     tree = _tree(operator)

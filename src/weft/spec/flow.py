@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from weft.model import Deployment, Operator, Query, Sink
 from weft.spec.calls import call_problem
-from weft.spec.modes import check_append, check_statement, check_update, check_watermarks
+from weft.spec.modes import check_append, check_late, check_statement, check_update, check_watermarks
 from weft.spec.names import check_site
 from weft.spec.ordering import check_order
 from weft.spec.problems import Problems, did_you_mean, listed, unknown
@@ -140,6 +140,7 @@ def _check_operator(step: Step) -> Columns:
     if "-" in operator.name and step.query.consumers(operator.name):
         step.warn("name", f"SQL must write a name with `-` in backticks: `{operator.name}`")
     marked = check_watermarks(step)
+    check_late(step)
     if operator.call is not None:
         found = call_problem(operator, step.deployment.folder)
         if found is not None:

@@ -194,6 +194,16 @@ WINDOW = Table(
     ),
 )
 
+LATE = Table(
+    model.Late,
+    "late",
+    (
+        Key("to", Text("a folder"), "the folder they go to, from this file's folder", required=True),
+        Key("format", Choice(tuple(name for name, one in SINKS.items() if one.has_path)), "parquet unless given"),
+        Key("options", _OPTIONS, "options of Spark's writer"),
+    ),
+)
+
 OPERATOR = Table(
     model.Operator,
     "an operator",
@@ -223,6 +233,7 @@ OPERATOR = Table(
         Key("queue", QUEUE, "bounds its waiting records; absent: unbounded"),
         Key("window", WINDOW, "how far back a join looks in the twin"),
         Key("order", OrderForm(), "puts late records in order before it"),
+        Key("late", LATE, "keeps the records that its watermark leaves out, each once; absent: they are only counted"),
     ),
 )
 

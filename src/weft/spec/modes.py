@@ -9,6 +9,7 @@ from sqlglot import exp
 from weft.model import Operator
 from weft.spec.ddl import is_timestamp, is_window
 from weft.spec.facts import asked_within, is_stateful, keys_of, shared_ctes, stream_joins
+from weft.spec.ordering import order_of
 from weft.spec.problems import Problems, did_you_mean, listed
 from weft.spec.sql import aggregates, group_keys, is_window_call, local, selects, unwrapped
 from weft.spec.step import Step
@@ -38,6 +39,21 @@ def check_watermarks(step: Step) -> dict[str, str]:
             if mark.column is not None:
                 _check_column(step, mark.column, name, f"{key}.column")
     return marked
+
+
+def check_late(step: Step) -> None:
+    """Reports an operator that would keep late records, but that leaves none out."""
+    operator = step.operator
+    if operator.late is None:
+        return
+    if not is_stateful(operator):
+        says = "keeps no state, so that no record comes too late for it"
+        step.error("late", f"`{operator.name}` {says}; say it at the operator whose windows close, or leave it out")
+    elif order_of(step.deployment, operator) is not None:
+        says = "`order` puts what comes too late aside before it can be left out, in the state folder's `late`"
+        step.error("late", f"{says}; keep one of the two")
+    elif not operator.watermarks:
+        step.error("late", f"`{operator.name}` has no watermark, so that no record comes too late; {_ADD_WATERMARK}")
 
 
 def _check_column(step: Step, column: str, name: str, key: str) -> None:

@@ -52,6 +52,9 @@ def check_options(deployment: Deployment, problems: Problems) -> None:
         for index, sink in enumerate(query.sinks):
             field = f"queries[{at}].sink" + (f"[{index}]" if len(query.sinks) > 1 else "")
             _check(sink.options, _WRITTEN, f"{field}.options", problems)
+        for index, operator in enumerate(query.operators):
+            if operator.late is not None:
+                _check(operator.late.options, _WRITTEN, f"queries[{at}].operators[{index}].late.options", problems)
 
 
 def _check(options: dict[str, str], refused: dict[str, tuple[str | None, str]], field: str, problems: Problems) -> None:

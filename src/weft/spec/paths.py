@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 
-from weft.model import Deployment, Source
+from weft.model import Deployment, Query, Sink, Source, late_outlets
 from weft.model.formats import SOURCES
 from weft.spec.problems import Problems, brief
 
@@ -33,7 +33,7 @@ class _Folder:
     @property
     def sink(self) -> str:
         """The sink, as messages call it."""
-        return self.field.removesuffix(".path")
+        return self.field.removesuffix(".path").removesuffix(".to")
 
 
 def check_paths(deployment: Deployment, problems: Problems) -> None:
@@ -75,20 +75,29 @@ def _check_store(deployment: Deployment, problems: Problems) -> str:
 
 
 def _sinks(deployment: Deployment, problems: Problems) -> Iterator[_Folder]:
+    for query, sink, field in _written(deployment):
+        if not sink.facts.has_path:
+            if sink.path is not None:
+                problems.error(field, f"a {sink.format} sink has no path; leave it out")
+        elif sink.path is None:
+            problems.error(field, f"is missing: a {sink.format} sink needs the folder it writes")
+        elif _SCHEME.match(sink.path):
+            problems.error(field, f"{_elsewhere(sink.path, 'folder')}; give one, as out/{query.name}")
+        elif "\0" not in sink.path:
+            above, name = os.path.split(absolute(sink.path, deployment.folder))
+            hidden = os.path.join(os.path.realpath(above), f".{name}.weft")
+            yield _Folder(_real(sink.path, deployment.folder), hidden, field)
+
+
+def _written(deployment: Deployment) -> Iterator[tuple[Query, Sink, str]]:
+    """Every sink with its query and the field of its folder, those of late records among them."""
     for at, query in enumerate(deployment.queries):
         for index, sink in enumerate(query.sinks):
-            field = f"queries[{at}].sink" + (f"[{index}]" if len(query.sinks) > 1 else "") + ".path"
-            if not sink.facts.has_path:
-                if sink.path is not None:
-                    problems.error(field, f"a {sink.format} sink has no path; leave it out")
-            elif sink.path is None:
-                problems.error(field, f"is missing: a {sink.format} sink needs the folder it writes")
-            elif _SCHEME.match(sink.path):
-                problems.error(field, f"{_elsewhere(sink.path, 'folder')}; give one, as out/{query.name}")
-            elif "\0" not in sink.path:
-                above, name = os.path.split(absolute(sink.path, deployment.folder))
-                hidden = os.path.join(os.path.realpath(above), f".{name}.weft")
-                yield _Folder(_real(sink.path, deployment.folder), hidden, field)
+            yield query, sink, f"queries[{at}].sink" + (f"[{index}]" if len(query.sinks) > 1 else "") + ".path"
+        for index, operator in enumerate(query.operators):
+            for outlet in late_outlets(query, operator):
+                if outlet.sink is not None:
+                    yield query, outlet.sink, f"queries[{at}].operators[{index}].late.to"
 
 
 def _elsewhere(path: str, what: str) -> str:
@@ -153,19 +162,19 @@ def _state_problem(source: Source, folder: str, state: str) -> str | None:
 
 def _hits(pattern: str) -> Iterator[str]:
     try:
-        for one in _unbraced(pattern):
+        for one in unbraced(pattern):
             yield from glob.iglob(one)
     except (OSError, ValueError, re.error):
         return
 
 
-def _unbraced(pattern: str) -> list[str]:
+def unbraced(pattern: str) -> list[str]:
     """A glob with `{a,b}`, which Spark knows and Python does not, as several without."""
     match = re.search(r"\{([^{}]*)\}", pattern)
     if match is None or pattern.count("{") > 4:
         return [pattern]
     inner = [pattern[: match.start()] + word + pattern[match.end() :] for word in match[1].split(",")]
-    return [one for part in inner for one in _unbraced(part)]
+    return [one for part in inner for one in unbraced(part)]
 
 
 def _sink_problem(path: str, deployment: Deployment, state: str) -> str | None:

@@ -51,7 +51,9 @@ HOMES = {"q__one": "a", "q__two": "a"}
 def test_the_json_has_exactly_the_keys_of_the_contract() -> None:
     found = run(station(Poisson(100.0), WORK), seconds=5, seed=1).as_json()
     assert list(found) == ["queries", "sites", "moves", "events", "wall_s", "warnings"]
-    assert list(found["queries"]["q"]) == ["latency_ms", "records_in", "records_out", "dropped", "promise_kept"]
+    keys = ["latency_ms", "records_in", "records_out", "dropped", "late", "filtered", "promise", "promise_kept"]
+    assert list(found["queries"]["q"]) == keys
+    assert list(found["queries"]["q"]["promise"]) == ["latency_ms", "loss", "availability"]
     assert list(found["queries"]["q"]["latency_ms"]) == ["mean", "p50", "p95", "p99", "max"]
     assert list(found["sites"]["a"]) == ["utilisation", "queue_max"]
     json.dumps(found, allow_nan=False)

@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.bodies.live.counts import Counts
+from weft.bodies.live.uptime import Uptime
 from weft.model import Deployment, Query, dataflow, sink_name
+from weft.plan.judging.promises import judged, kept
 from weft.spark.fragments.outputs import Commit
 
 RECENT_S = 10.0
@@ -71,9 +73,11 @@ class Meter:
         self.deployment = deployment
         self.commits = 0
         self.counts = Counts()
+        self.uptime = Uptime()
         self.timed: dict[tuple[str, str], int] = {}
         self.bad: dict[tuple[str, str], int] = {}
         self.sinks: dict[str, int] = {}
+        self.late: dict[str, int] = {}  # by where they were put down or counted
         self._given: dict[str, int] = {}
         self._latencies: dict[str, Latencies] = {}
         self._spans: dict[str, int] = {}
@@ -85,6 +89,8 @@ class Meter:
         manifest = commit.manifest
         with self._lock:
             self.commits += 1
+            if commit.late:
+                self._left_out(commit.stream, manifest.rows_total)
             if not commit.is_sink:
                 return
             self._holds(commit.stream, manifest.rows_total)
@@ -106,6 +112,14 @@ class Meter:
 
     def _holds(self, sink: str, rows_total: int) -> None:
         self.sinks[sink] = max(rows_total, self.sinks.get(sink, 0))  # a look may be older than the last commit
+
+    def left_out(self, place: str, rows_total: int) -> None:
+        """A watermark has left out so many records by now, those of runs before this one included."""
+        with self._lock:
+            self._left_out(place, rows_total)
+
+    def _left_out(self, place: str, rows_total: int) -> None:
+        self.late[place] = max(rows_total, self.late.get(place, 0))
 
     def given(self, query: Query) -> int:
         """Results of this run alone."""
@@ -135,19 +149,30 @@ class Meter:
             spans = [span for name in names for span in self._latencies.get(name, Latencies()).spans]
             records_out = sum(self.sinks.get(name, 0) for name in names)
         latencies = Latencies(deque(spans))
-        summary = latencies.summary()
-        promise = query.promise
-        kept = None
-        if promise.latency_ms is not None and spans:
-            kept = latencies.quantile(promise.quantile) <= promise.latency_ms
+        quantile_ms = latencies.quantile(query.promise.quantile) if spans else None
+        records_in = sum(self.source(name) for name in dataflow(self.deployment).sources_of(query.name))
+        late = self.late_of_query(query)
+        promise = judged(query.promise, quantile_ms, records_in, late, self.uptime.share(query.name))
         return {
-            "latency_ms": summary,
-            "records_in": sum(self.source(name) for name in dataflow(self.deployment).sources_of(query.name)),
+            "latency_ms": latencies.summary(),
+            "records_in": records_in,
             "records_out": records_out,
-            "dropped": 0,
+            "dropped": late,  # live, nothing is dropped but what comes too late
+            "late": late,
             "bad_records": sum(self.bad_of(name) for name in dataflow(self.deployment).sources_of(query.name)),
-            "promise_kept": kept,
+            "promise": promise,
+            "promise_kept": kept(promise),
         }
+
+    def late_of(self, stream: str) -> int:
+        """Records that the watermark of an operator (`query.operator`) has left out."""
+        places = f"{stream}.late"
+        with self._lock:
+            return sum(rows for name, rows in self.late.items() if name == places or name.startswith(f"{places}."))
+
+    def late_of_query(self, query: Query) -> int:
+        """Records that watermarks have left out on the way to a query's results, in other queries that it reads too."""
+        return sum(self.late_of(node.stream) for node in dataflow(self.deployment).behind(query.name))
 
     def source(self, name: str) -> int:
         """Records that a source has offered; fragments that read it side by side see the same ones."""

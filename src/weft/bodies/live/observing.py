@@ -20,6 +20,7 @@ from weft.model import (
     observed_of,
     sink_name,
 )
+from weft.plan.judging.promises import judged, kept
 from weft.protocol.counting import came
 
 PERIOD_S_MIN = 0.5  # of a shorter one rates would tell nothing
@@ -32,7 +33,7 @@ class Counting(Protocol):
         """Records in and out, selectivity and cost of every operator that has run, by `query.operator`."""
 
     def waiting(self) -> Mapping[str, int]:
-        """Records that wait in channels, by the operator that will take them."""
+        """Records that wait in channels and at sources, by the operator that will take them."""
 
     def state_kb(self) -> Mapping[str, float]:
         """The size of their state, by operator."""
@@ -108,12 +109,13 @@ class Observer:
             spans, self._spans[name] = self.meter.spans_since(name, self._spans.get(name, 0))
             latencies.spans.extend(spans)
         summary = latencies.summary()
-        limit_ms, kept = query.promise.latency_ms, None
-        if limit_ms is not None and summary is not None:
-            kept = latencies.quantile(query.promise.quantile) <= limit_ms
+        quantile_ms = None if summary is None else latencies.quantile(query.promise.quantile)
+        records_in = None if None in taken else round(sum(one or 0.0 for one in taken))
+        late = round(self._new(("late", query.name), self.meter.late_of_query(query)) or 0.0)
+        held = kept(judged(query.promise, quantile_ms, records_in or 0, late, None))
         return ObservedQuery(
-            records_in=None if None in taken else round(sum(one or 0.0 for one in taken)),
+            records_in=records_in,
             records_out=None if given is None else round(given),
             latency_ms=None if summary is None else Quantiles(**summary),
-            promise_kept=kept,
+            promise_kept=held,
         )

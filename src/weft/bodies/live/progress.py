@@ -10,11 +10,13 @@ from weft.bodies.live.costs import OperatorCosts, Taken
 from weft.bodies.live.counts import FILE, Counted, as_plain, taken_up
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.state import State
+from weft.bodies.live.uptime import serves
 from weft.model import Deployment
 from weft.plan.changing.fragments import Fragment
 from weft.spark.engine import SparkEngine
 from weft.spark.fragments.lifecycle import FragmentRun
 from weft.spark.measuring.progress import BatchReport, new_reports
+from weft.spec import only_filters
 
 HISTORY_MAX = 1000
 STAGES_EVERY_S = 4.0
@@ -76,6 +78,9 @@ class Progress:
         for output in run.writer.outputs:
             if output.sink is not None and output.writer.last is not None:
                 self.meter.holds(output.stream, output.writer.last.rows_total)
+        for output in run.writer.left_out:
+            if output.writer.last is not None:
+                self.meter.left_out(output.stream, output.writer.last.rows_total)
 
     def _take_reports(self, name: str, run: FragmentRun) -> None:
         counts = self.meter.counts
@@ -115,8 +120,18 @@ class Progress:
         self.costs.weigh()
 
     def operators(self) -> dict[str, dict[str, Any]]:
-        """Records, selectivity and cost per record of every operator, by `query.operator`."""
-        return {f"{query}.{name}": values for (query, name), values in self.costs.operators().items()}
+        """Records of every operator (`query.operator`), late and filtered ones too, its selectivity and its cost."""
+        deployment = self.meter.deployment
+        found = {}
+        for (query, name), values in self.costs.operators().items():
+            stream = f"{query}.{name}"
+            late = self.meter.late_of(stream)
+            filtered = None
+            if any(one.name == query for one in deployment.queries):  # else it was removed since
+                known = only_filters(deployment.query(query).operator(name))
+                filtered = max(0, values["records_in"] - values["records_out"] - late) if known else None
+            found[stream] = {**values, "late": late, "filtered": filtered}
+        return found
 
     def channels(self) -> dict[str, dict[str, int]]:
         """Segments and records that wait in every channel, by stream and reader."""
@@ -127,10 +142,10 @@ class Progress:
         return waiting
 
     def waiting(self) -> dict[str, int]:
-        """Records that wait in channels, by the operator (`query.operator`) that will take them."""
+        """Records that wait in channels and at sources, by the operator (`query.operator`) that will take them."""
         found: dict[str, int] = {}
         for run in list(self.engine.runs.values()):
-            for entry, (_, records) in run.backlogs():
+            for entry, records in run.waiting():
                 if entry.operator is not None and run.fragment.query is not None:
                     stream = f"{run.fragment.query}.{entry.operator}"
                     found[stream] = found.get(stream, 0) + records
@@ -145,13 +160,14 @@ class Progress:
         return self.engine.stages.seconds(site)
 
     def backlog(self, fragment: str) -> int:
-        """Records that wait in the channels a fragment reads."""
+        """Records that wait in the channels and at the sources a fragment reads."""
         run = self.engine.runs.get(fragment)
         return 0 if run is None else run.backlog()
 
     def backlog_of_query(self, query: str) -> int:
-        """Records that wait anywhere in a query."""
-        return sum(self.backlog(name) for name, held in self.engine.fragments.items() if held.query == query)
+        """Records that wait anywhere on the way to a query's results, at its sources too."""
+        deployment = self.meter.deployment
+        return sum(self.backlog(name) for name, one in self.engine.fragments.items() if serves(deployment, one, query))
 
     def fragment(self, name: str) -> dict[str, Any]:
         """A fragment's numbers, the records of its operators included; all but `batch_ms` are of all runs."""

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from weft.bodies.live.uptime import queries_down
 from weft.bodies.live.view import RunView
-from weft.model import Placement, sink_name
+from weft.model import Placement, Query, sink_name
+from weft.plan.dataflow.adding_up import filtered_of
 from weft.plan.dataflow.ordering import is_ordering
 from weft.spark.ordering.holds import measured_order
 
@@ -48,8 +50,13 @@ def summary_of(run: RunView) -> dict[str, Any]:
         for fragment in run.fragments
     }
     flowed_s = _flowed_s(run)
+    if run.flowing_s is not None:
+        down = queries_down(run.deployment, run.fragments, run.down, run.crashed)
+        run.meter.uptime.look(run.flowing_s + flowed_s, down)
+    _take_ordering(run)
+    operators = progress.operators() if progress else {}
     return {
-        "queries": {query.name: run.meter.query(query) for query in run.deployment.queries},
+        "queries": {query.name: _query(run, query, operators) for query in run.deployment.queries},
         "sites": progress.sites(run.deployment, run.flowing_s) if progress else {},
         "moves": [move.as_json() for move in changes.moves] if changes else [],
         "events": run.meter.commits,
@@ -63,12 +70,28 @@ def summary_of(run: RunView) -> dict[str, Any]:
         "plan": changes.in_force.number if changes else 0,
         "placement": (changes.placement if changes else run.placement).as_json(),
         "reasons": _reasons(changes.placement if changes else run.placement),
-        "operators": progress.operators() if progress else {},
+        "operators": operators,
         **({"advice": run.advising.latest()} if run.advising is not None else {}),
         **_ordering(run),
         **_syncs(run),
         "fragments": fragments,
     }
+
+
+def _query(run: RunView, query: Query, operators: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """A query's numbers; where each record has one way, those that its operators filtered, too."""
+    filtered = {stream: one["filtered"] for stream, one in operators.items()}
+    return {**run.meter.query(query), "filtered": filtered_of(run.deployment, query, filtered)}
+
+
+def _take_ordering(run: RunView) -> None:
+    """What came too late for its place in an ordered stream is left out of results like what a watermark leaves out."""
+    for query in run.deployment.queries:
+        for operator in filter(is_ordering, query.operators):
+            stream = f"{query.name}.{operator.name}"
+            held = measured_order(run.state.folders.late(stream))
+            if held is not None:
+                run.meter.left_out(f"{stream}.late", int(held["late"]))
 
 
 def _reasons(placement: Placement) -> dict[str, dict[str, str]]:

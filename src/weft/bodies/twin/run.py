@@ -86,7 +86,8 @@ def run(
     except Interrupted:
         warnings.append(f"interrupted at {plane.now_ns / NS_PER_S:g} s of {seconds:g} s: results so far")
     warnings += steering.warnings
-    result = gather(deployment, placement, plane, warnings, tuple(steering.moves), tuple(steering.carrier.story))
+    moves, story, outages = tuple(steering.moves), tuple(steering.carrier.story), tuple(steering.outages)
+    result = gather(deployment, placement, plane, warnings, moves, story, outages)
     result.observed = observed
     if steering.advising is not None:
         result.advice = steering.advising.rounds.history()

@@ -10,7 +10,7 @@ from pathlib import Path
 from weft.spark.channels.channel import Channel
 from weft.spark.channels.kinds import CHANNELS, FOLDER, KIND
 from weft.spark.channels.log import Log
-from weft.spark.channels.rooms import CONSOLE, FRAGMENTS, HEADS, LATE, LOGS, RECORDINGS
+from weft.spark.channels.rooms import CONSOLE, FRAGMENTS, HEADS, LATE, LEFT_OUT, LOGS, RECORDINGS
 from weft.spark.storage.disk import Disk
 
 
@@ -74,6 +74,10 @@ class Folders:
     def late(self, stream: str) -> Path:
         """Records that came too late for their place in a stream, and how ordering is doing."""
         return self.state / LATE / stream
+
+    def left_out(self, stream: str) -> Path:
+        """How many records an operator's watermark left out; the records themselves only where its `late` says so."""
+        return self.state / LEFT_OUT / stream
 
     @property
     def flows(self) -> Path:

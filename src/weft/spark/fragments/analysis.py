@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from weft.model import Deployment, dataflow
+from weft.model import Deployment, Sink, dataflow, late_outlets
 from weft.plan.dataflow.event_times import watermark_of
 from weft.plan.dataflow.intervals import interval_ms
 from weft.spark.channels.folders import spark_name
@@ -52,18 +52,28 @@ def analyse(session: SparkSession, deployment: Deployment) -> Analysis:
 
 def refuse_what_a_flat_sink_cannot_hold(deployment: Deployment, schemas: dict[str, StructType]) -> None:
     """A sink of flat files takes no structs, arrays or maps; found before anything runs."""
-    for outlet in dataflow(deployment).outlets:
-        nested = [
-            field.name
-            for field in schemas[outlet.stream]
-            if isinstance(field.dataType, StructType | ArrayType | MapType)
-        ]
-        if outlet.sink.facts.flat and nested:
-            what = f"{outlet.sink.format} cannot hold column {nested[0]} of {outlet.sink.from_}"
+    flow = dataflow(deployment)
+    for outlet in flow.outlets:
+        nested = _nested(outlet.sink, schemas[outlet.stream])
+        if nested:
+            what = f"{outlet.sink.format} cannot hold column {nested} of {outlet.sink.from_}"
             raise operators.BadOperator(
                 f"sink of {outlet.query}: {what}, which is nested; "
-                f"select its parts (as {nested[0]}.start for a window), or write parquet or json"
+                f"select its parts (as {nested}.start for a window), or write parquet or json"
             )
+    for node in flow.nodes:
+        query = deployment.query(node.queries[0])
+        for late in late_outlets(query, node.operator):
+            nested = None if late.sink is None else _nested(late.sink, schemas[flow.stream(query.name, late.input)])
+            if late.sink is not None and nested:
+                what = f"{late.sink.format} cannot hold column {nested} of {late.input}"
+                raise operators.BadOperator(f"late of {node.stream}: {what}, which is nested; write parquet or json")
+
+
+def _nested(sink: Sink, schema: StructType) -> str | None:
+    """A column that a sink of flat files cannot hold; None where there is none."""
+    nested = [field.name for field in schema if isinstance(field.dataType, StructType | ArrayType | MapType)]
+    return nested[0] if sink.facts.flat and nested else None
 
 
 def empty_stream(session: SparkSession, name: str, schema: StructType) -> DataFrame:

@@ -21,12 +21,15 @@ from weft.spark.checkpoints.ledger import ledger_of
 from weft.spark.failures.causes import cause_of, keep
 from weft.spark.fragments.batch_times import BatchTimes
 from weft.spark.fragments.counts import records_out
+from weft.spark.fragments.late import LateRecords
 from weft.spark.fragments.outputs import Commit
 from weft.spark.fragments.positions import Ended
 from weft.spark.fragments.wiring import Entry, RunContext, Wiring, ordering_in
 from weft.spark.fragments.writing import BatchWriter
 from weft.spark.ordering.holds import silent_for_too_long
 from weft.spark.sources import streams as sources
+from weft.spark.sources.arrivals import Flow
+from weft.spark.sources.waiting import UnreadFiles, flow_of, records_due
 
 _births = itertools.count()
 
@@ -61,8 +64,9 @@ class FragmentRun:
         self.checkpoint = context.folders.checkpoint(fragment.id, generation)
         self.gate = Gate(context.folders.gate(fragment.id, generation), epoch is None, context.folders.disk)
         self.batch_times = BatchTimes(context, times, fragment, updates_a_sink(context, fragment))
+        late = LateRecords(session, self.name)
         self.writer = BatchWriter(
-            context, fragment, self.batch_times, self.checkpoint, self.gate, self.born, on_commit, self._explain
+            context, fragment, self.batch_times, self.checkpoint, self.gate, self.born, on_commit, self._explain, late
         )
         self.warm: tuple[Wiring, DataFrame] | None = None
         self.entries: list[Entry] = []
@@ -70,6 +74,8 @@ class FragmentRun:
         self.query: StreamingQuery | None = None
         self.clean = False
         self._nudged_s = 0.0
+        self._flows: dict[str, Flow | None] = {}
+        self._unread: dict[str, UnreadFiles] = {}
         if epoch is not None:
             self.adopt(epoch)
 
@@ -179,9 +185,31 @@ class FragmentRun:
             if entry.is_channel:
                 yield entry, self.context.folders.stream(entry.stream).beyond(self.writer.reached(entry))
 
+    def waiting_at_sources(self) -> Iterator[tuple[Entry, int]]:
+        """Records that each source it reads has for it: due and not taken, or in files that were not read yet."""
+        for entry in self.entries:
+            if entry.is_channel:
+                continue
+            source = self.context.deployment.source(entry.stream)
+            if source.facts.timed:
+                if entry.name not in self._flows:
+                    self._flows[entry.name] = flow_of(self.context.folders, source)
+                due = records_due(self.context.folders, source, self._flows[entry.name])
+                yield entry, max(0, due - self._count(entry))
+            elif source.path is not None:
+                if entry.name not in self._unread:
+                    path = sources.path_of(self.context.deployment, source.path)
+                    self._unread[entry.name] = UnreadFiles(source, path, self.checkpoint / "sources" / entry.name)
+                yield entry, self._unread[entry.name].records(self.writer.files_upto(entry))
+
+    def waiting(self) -> Iterator[tuple[Entry, int]]:
+        """Records that wait at each way in, of channels and sources alike."""
+        yield from ((entry, records) for entry, (_, records) in self.backlogs())
+        yield from self.waiting_at_sources()
+
     def backlog(self) -> int:
-        """Records that wait in the channels it reads."""
-        return sum(records for _, (_, records) in self.backlogs())
+        """Records that wait in the channels and at the sources it reads."""
+        return sum(records for _, records in self.waiting())
 
     def records(self, counted: dict[str, int], records_in: int) -> dict[str, int | None]:
         """Records out of each operator so far; None where nothing tells."""

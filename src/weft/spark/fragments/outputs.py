@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.model import Deployment, Sink, sink_name
+from weft.model import Deployment, Query, Sink, late_outlets, sink_name
 from weft.plan.changing.fragments import Fragment
+from weft.plan.dataflow.ordering import is_ordering
 from weft.spark.channels.channel import Destination, Writer
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.channels.position import Position
 from weft.spark.fragments.wiring import RunContext
 from weft.spark.sinks.delivery import SinkLog
+from weft.spark.sinks.left_out import LeftOut
 from weft.spark.sinks.ownership import Claim
 from weft.spark.sources import streams as sources
 
@@ -27,6 +30,7 @@ class Commit:
     stream: str
     is_sink: bool
     manifest: Manifest
+    late: bool = False  # what a watermark left out: no result
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Place:
     stream: str
     destination: Destination
     sink: Sink | None = None
+    late: int | None = None  # the number of the operator's input whose late records it takes
 
 
 @dataclass(slots=True)
@@ -66,6 +71,11 @@ class Output:
     def stream(self) -> str:
         """What its records are called."""
         return self.place.stream
+
+    @property
+    def late(self) -> int | None:
+        """The number of the input whose late records it takes; None for results."""
+        return self.place.late
 
     @property
     def sink(self) -> Sink | None:
@@ -110,7 +120,24 @@ def places(context: RunContext, fragment: Fragment) -> list[Place]:
             if name in fragment.sinks:
                 operator = sink.from_ if fragment.trunk else None
                 found.append(Place(operator, name, sink_log(context.deployment, context.folders, sink, name), sink))
+        found += _late_places(context, query, fragment)
     return found
+
+
+def _late_places(context: RunContext, query: Query, fragment: Fragment) -> Iterator[Place]:
+    """Where a fragment writes what the watermark of its stateful operator leaves out: a sink, or a mere count."""
+    operator = None if fragment.stateful is None else query.operator(fragment.stateful)
+    if operator is None or is_ordering(operator):
+        return
+    for outlet in late_outlets(query, operator):
+        destination: Destination
+        if outlet.sink is not None:
+            destination = sink_log(context.deployment, context.folders, outlet.sink, outlet.name)
+        else:
+            folders = context.folders
+            head = folders.head(f"left out {outlet.name}")
+            destination = LeftOut(folders.left_out(outlet.name), folders.run, folders.disk, head)
+        yield Place(operator.name, outlet.name, destination, outlet.sink, operator.from_.index(outlet.input))
 
 
 def sweep_aside(context: RunContext) -> None:
@@ -127,13 +154,17 @@ def open_outputs(context: RunContext, fragment: Fragment, epoch: int, writer: st
 
 
 def claims_of(deployment: Deployment, folders: Folders) -> list[Claim]:
-    """Every sink of a deployment, with its folder and its log."""
+    """Every sink of a deployment, those of late records included, with its folder and its log."""
     found = []
     for query in deployment.queries:
         for sink in query.sinks:
             name = sink_name(query, sink)
             log = sink_log(deployment, folders, sink, name)
             found.append(Claim(name, sink.format, log.path, log))
+        for outlet in (one for operator in query.operators for one in late_outlets(query, operator)):
+            if outlet.sink is not None:
+                log = sink_log(deployment, folders, outlet.sink, outlet.name)
+                found.append(Claim(outlet.name, outlet.sink.format, log.path, log))
     return found
 
 

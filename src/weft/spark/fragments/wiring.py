@@ -28,6 +28,7 @@ from weft.spark.channels.gate import Gate
 from weft.spark.channels.reader import GHOST, TIME
 from weft.spark.channels.ticks import TICKS_SUFFIX
 from weft.spark.fragments import operators
+from weft.spark.fragments.late import as_input
 from weft.spark.sources import streams as sources
 from weft.spec import changes_count, sole_filter
 from weft.spec.sql import with_own_reads
@@ -115,7 +116,7 @@ class Wiring:
             again = copy if read_as == upstream else f"{copy}_{own[upstream].index(read_as) + 1}"
             frame = self._input(name, upstream, asked, wait_ms, again)
             if watermark is not None and asked is not None:
-                frame = operators.tagged(frame, asked, wait_ms)
+                frame = as_input(operators.tagged(frame, asked, wait_ms), operator.from_.index(upstream))
             inputs[read_as] = frame
         # Inside a fragment nothing else tells how many records an operator gave.
         counts = changes_count(operator) and not count_is_kept(self.query, self.fragment, name)

@@ -28,6 +28,7 @@ from weft.spark.fragments import operators
 from weft.spark.fragments.batch_times import BatchTimes, Births
 from weft.spark.fragments.counts import BatchCounts
 from weft.spark.fragments.last_batch import LastBatch
+from weft.spark.fragments.late import LateRecords
 from weft.spark.fragments.outputs import Commit, ManifestFacts, Output, open_outputs, places
 from weft.spark.fragments.wiring import Entry, RunContext
 from weft.spark.storage.disk import spent_s
@@ -67,6 +68,7 @@ class BatchWriter:
         born: int,
         on_commit: Callable[[Commit], None],
         explain: Callable[[], None],
+        late: LateRecords,
     ) -> None:
         self.context = context
         self.fragment = fragment
@@ -76,9 +78,11 @@ class BatchWriter:
         self.born = born
         self.on_commit = on_commit
         self.explain = explain
+        self.late = late
         self.entries: list[Entry] = []
         self.has_ticks = False
         self.outputs: list[Output] = []
+        self.left_out: list[Output] = []
         self.batches: deque[BatchCounts] = deque(maxlen=BATCHES_KEPT)
         self.last = LastBatch()
         self.rehearsed: int | None = None
@@ -98,10 +102,13 @@ class BatchWriter:
         self._begun: Future[None] | None = None
         self._waited_s = 0.0
         self._previous: tuple[int, Offsets] | None = None
+        self._written: Offsets | None = None
 
     def adopt(self, epoch: int, writer: str) -> None:
         """Take the outputs over for an epoch, and take in where inputs go on; Fenced where a later one has them."""
-        self.outputs = open_outputs(self.context, self.fragment, epoch, writer)
+        opened = open_outputs(self.context, self.fragment, epoch, writer)
+        self.outputs = [output for output in opened if output.late is None]
+        self.left_out = [output for output in opened if output.late is not None]
         self.batch_times.first = self.gate.positions()
 
     def load_positions(self, entries: list[Entry], has_ticks: bool) -> None:
@@ -110,7 +117,7 @@ class BatchWriter:
         batch = last_committed(self.checkpoint)
         self._left_open = last_planned(self.checkpoint) != batch
         self.ledger = Ledger(self.checkpoint, self.context.folders.run, self.context.folders.disk)
-        offsets = None if batch is None else batches.read_offsets(self.checkpoint, batch)
+        offsets = self._written = None if batch is None else batches.read_offsets(self.checkpoint, batch)
         for entry in self.entries:
             come_to = batches.position_of if entry.is_channel else batches.count_of
             self._reached[entry.name] = come_to(offsets, entry.name)
@@ -124,6 +131,11 @@ class BatchWriter:
     def reached(self, entry: Entry) -> Position:
         """The position of an input up to which results are written."""
         return self._reached.get(entry.name, BEGINNING)
+
+    def files_upto(self, entry: Entry) -> int:
+        """How far in Spark's list of a source's files results are written; -1 before the first."""
+        told = self._written.ends.get(entry.name, {}) if self._written else {}
+        return int(told.get("logOffset", -1))
 
     def close(self) -> None:
         """Begin no further batch; the one under way may be broken off."""
@@ -210,7 +222,7 @@ class BatchWriter:
     def _write_ahead(self, frame: DataFrame, batch: int) -> dict[str, Written]:
         """The gate is open, the outputs are not ours yet: write aside, then wait for the turn."""
         ahead: dict[str, Written] = {}
-        waiting = places(self.context, self.fragment)
+        waiting = [place for place in places(self.context, self.fragment) if place.late is None]
         if all(place.destination.can_write_aside for place in waiting):
             few = self._are_few(self._brought(batch), None)
             with _shared(frame, len(waiting)):
@@ -245,9 +257,11 @@ class BatchWriter:
         if not waiting and (self.fragment.stateful or any(entry.column for entry in self.entries)):
             # An epoch before has committed its results; state and watermark are Spark's to have anew.
             frame.write.format("noop").mode("overwrite").save()
+        self._write_late(batch)
         if self._previous is None:
             self.explain()
         self._previous = (batch, brought.offsets)
+        self._written = brought.offsets
         for entry in self.entries:
             self._reached[entry.name] = brought.arrivals[entry.name].position
         if len(waiting) == len(self.outputs):  # else part of it was done by an epoch before
@@ -264,6 +278,21 @@ class BatchWriter:
         if self.fragment.stateful is None and all(arrival.rows is not None for arrival in arrivals):
             return True
         return last is not None and last.rows <= FEW
+
+    def _write_late(self, batch: int) -> None:
+        """Put down what the watermark has left out of the batch just worked out, unless an epoch before has."""
+        waiting = [output for output in self.left_out if not output.writer.written(batch)]
+        watermark_ms = self.late.watermark_ms() if waiting else None
+        if watermark_ms is None:
+            return
+        for output in waiting:
+            assert output.late is not None
+            records = self.late.records(output.late, watermark_ms)
+            written = Written() if records is None else output.writer.write(records, [], few=True)
+            if written.rows:
+                self._commit(output, batch, written, ManifestFacts(None, {}, False, {}, watermark_ms))
+            else:
+                output.writer.discard(written)
 
     def _brought(self, batch: int) -> BatchInput:
         offsets = batches.read_offsets(self.checkpoint, batch)
@@ -320,7 +349,9 @@ class BatchWriter:
             self.ledger.settle(batch)
             self._settled = batch
         manifest = output.commit(batch, written, told)
-        self.on_commit(Commit(self.fragment.id, output.stream, output.sink is not None, manifest))
+        is_late = output.late is not None
+        is_sink = output.sink is not None and not is_late
+        self.on_commit(Commit(self.fragment.id, output.stream, is_sink, manifest, is_late))
 
     def _branch(self, frame: DataFrame, name: str | None) -> DataFrame:
         """The records of an operator: the trunk's own, or a branch applied to them."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from weft.bodies.twin.control.carrier import Carrier
 from weft.bodies.twin.loop import columns as c
-from weft.bodies.twin.outcome.result import promise_kept
 from weft.bodies.twin.plane import Plane
 from weft.bodies.twin.records import names_of
 from weft.model import (
@@ -27,6 +26,7 @@ from weft.model import (
 )
 from weft.plan import batch_ms, counting_hops
 from weft.plan.dataflow.rates import cost_ms
+from weft.plan.judging.promises import judged, kept
 from weft.protocol import Effect
 from weft.protocol.control import Consider, Controller, Rounds
 from weft.protocol.counting import came
@@ -117,8 +117,9 @@ class Observing:
             self._new(("dropped", query.name, node.stream), self.plane.total(names_of(node.stream), c.DROPPED))
             for node in dataflow(self.deployment).behind(query.name)
         )
-        kept = promise_kept(query, _quantile_ms(latencies, query.promise.quantile), records_in, dropped)
-        return ObservedQuery(records_in, len(latencies), _quantiles(latencies), kept)
+        quantile_ms = _quantile_ms(latencies, query.promise.quantile)
+        held = kept(judged(query.promise, quantile_ms, records_in, dropped, None))
+        return ObservedQuery(records_in, len(latencies), _quantiles(latencies), held)
 
 
 def _quantile_ms(latencies: c.Ints, share: float) -> float | None:

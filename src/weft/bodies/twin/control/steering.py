@@ -18,6 +18,7 @@ from weft.bodies.twin.control.observing import CONTROLLER, Advising
 from weft.bodies.twin.control.scaling import MARK as SCALE_MARK
 from weft.bodies.twin.control.scaling import Scaling as Autoscaling
 from weft.bodies.twin.outcome.result import Move
+from weft.bodies.twin.outcome.uptime import Outage
 from weft.bodies.twin.records import Records, Scaling, names_of
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
 from weft.model.wishes import MoveTo
@@ -112,6 +113,7 @@ class Steering:
         self._ever_given_up: set[str] = set()
         self._cut_until: dict[frozenset[str], int] = {}
         self._down: set[str] = set()
+        self.outages: list[Outage] = []
         balance = deployment.control.balance
         self.steered = steers(deployment)
         self.carrier = Carrier(self._delay_ns, self._perform, self._start_ns() if self.steered else 0)
@@ -228,6 +230,7 @@ class Steering:
         if site in self._down:
             return
         self._down.add(site)
+        self.outages.append(Outage(site, dict(self.homes), self.carrier.now_ns))
         self.carrier.lose(site)
         if self.balancing is not None:
             self.balancing.crash(site)
@@ -241,6 +244,7 @@ class Steering:
         if site not in self._down:
             return
         self._down.discard(site)
+        self.outages[-1 - [one.site for one in reversed(self.outages)].index(site)].until_ns = self.carrier.now_ns
         self.carrier.add(Agent(site, self._remembered.get(site)))
         self.records.restart(site)
         if self.balancing is not None:

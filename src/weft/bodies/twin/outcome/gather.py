@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from weft.bodies.twin.loop import columns as c
-from weft.bodies.twin.outcome.result import Move, Result, Series, promise_kept
+from weft.bodies.twin.outcome.result import Move, Result, Series
+from weft.bodies.twin.outcome.uptime import Outage, share_up
 from weft.bodies.twin.plane import Plane
 from weft.bodies.twin.records import names_of
 from weft.model import Deployment, Placement, dataflow
+from weft.plan.dataflow.adding_up import filtered_of
 from weft.plan.dataflow.ordering import is_ordering
+from weft.plan.judging.promises import judged, kept
 
 NS_PER_S = 1_000_000_000
 
@@ -21,6 +24,7 @@ def gather(
     warnings: list[str],
     moves: tuple[Move, ...] = (),
     story: tuple[str, ...] = (),
+    outages: tuple[Outage, ...] = (),
 ) -> Result:
     """The result of a run up to where it came."""
     layout, measures = plane.layout, plane.measures
@@ -34,18 +38,25 @@ def gather(
     queries: dict[str, dict[str, Any]] = {}
     flow = dataflow(deployment)
     dropped_at = {node.stream: plane.total(names_of(node.stream), c.DROPPED) for node in flow.nodes}
+    ordering = _ordering(deployment, plane)
+    filtered_at = _filtered(deployment, plane)
     for number, query in enumerate(deployment.queries):
         latencies = measures.latencies[number]
         dropped = sum(dropped_at[node.stream] for node in flow.behind(query.name))
         records_in = sum(born[name] for name in flow.sources_of(query.name))
         quantile_ns = latencies.quantile(query.promise.quantile)
         quantile_ms = None if quantile_ns is None else quantile_ns / 1e6
+        up = share_up(deployment, query, outages, measures.since_ns, end_ns)
+        promise = judged(query.promise, quantile_ms, records_in, dropped, up)
         queries[query.name] = {
             "latency_ms": latencies.summary(),
             "records_in": records_in,
             "records_out": latencies.n,
             "dropped": dropped,
-            "promise_kept": promise_kept(query, quantile_ms, records_in, dropped),
+            "late": round(sum(ordering.get(one.stream, {}).get("late", 0) for one in flow.behind(query.name))),
+            "filtered": filtered_of(deployment, query, filtered_at),
+            "promise": promise,
+            "promise_kept": kept(promise),
         }
     sites = {
         name: {
@@ -86,7 +97,7 @@ def gather(
         story=list(story),
         in_flight_max=plane.get(c.POOL_N_MAX, 0),
         placement=placement.as_json(),
-        ordering=_ordering(deployment, plane),
+        ordering=ordering,
     )
 
 
@@ -103,6 +114,16 @@ def _ordering(deployment: Deployment, plane: Plane) -> dict[str, dict[str, float
                 "hold_ms": round(plane.get(w, c.ORDER_HOLD) / 1e6, 6),
                 "wait_ms": round(plane.get(w, c.ORDER_WAITED) / 1e6 / max(1, records), 6),
             }
+    return found
+
+
+def _filtered(deployment: Deployment, plane: Plane) -> dict[str, int | None]:
+    """Records that each operator let go without a result, where one record gives one at most."""
+    found: dict[str, int | None] = {}
+    for node in dataflow(deployment).nodes:
+        o = plane.layout.operators[names_of(node.stream)]
+        passes_some = is_ordering(node.operator) or (node.operator.selectivity or 1.0) <= 1.0
+        found[node.stream] = plane.get(o, c.ENDED) - plane.get(o, c.NUMBER) if passes_some else None
     return found
 
 

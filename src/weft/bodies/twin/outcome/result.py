@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.bodies.twin.loop.columns import Floats, Ints
-from weft.model import Observed, Query
+from weft.model import Observed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,17 +150,6 @@ class Result:
     def site_table(self) -> pd.DataFrame:
         """Each site: utilisation, greatest and mean number of records."""
         return _frame(self.site_rows)
-
-
-def promise_kept(query: Query, quantile_ms: float | None, records_in: int, dropped: int) -> bool | None:
-    """Whether what was promised and can be seen here held; None where there is nothing to judge."""
-    promise = query.promise
-    judged: list[bool] = []
-    if promise.latency_ms is not None and quantile_ms is not None:
-        judged.append(quantile_ms <= promise.latency_ms)
-    if promise.loss is not None and records_in:
-        judged.append(dropped <= promise.loss * records_in)
-    return all(judged) if judged else None
 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
