@@ -32,12 +32,12 @@ def shifts_of(wish: Wish, running: Placement) -> tuple[Shift, ...]:
         case RemoveQuery(query=query):
             homes = {stream: "" for stream in running.homes if stream.startswith(f"{query}.")}
         case ScaleTo(stream=stream, sites=sites):
-            before = Counter((running.homes.get(stream, ""), *running.instances.get(stream, ())))
+            home = running.homes.get(stream, "")
+            before = Counter((home, *running.instances.get(stream, ())))
             more, less = Counter(sites) - before, before - Counter(sites)
-            return (
-                *(Shift(stream, "", site) for site in more.elements()),
-                *(Shift(stream, site, "") for site in less.elements()),
-            )
+            ways = (*(("", site) for site in more.elements()), *((site, "") for site in less.elements()))
+            # What is as it should be now may be otherwise at its turn: it touches its operator all the same.
+            return tuple(Shift(stream, *way) for way in ways or ((home, home),))
     moved = ((stream, running.homes.get(stream, ""), to) for stream, to in homes.items())
     return tuple(Shift(stream, before, to) for stream, before, to in moved if before != to)
 

@@ -57,9 +57,17 @@ class Rounds:
 
     def considered(self, number: int) -> list[Input]:
         """What rules wish on the last observation, which the controller bears in mind as `number`."""
+        return self.wishes(number, self.desires())
+
+    def desires(self) -> list[Desire]:
+        """What rules wish on the last observation; the only thing here that may take its time."""
         assert self._observed is not None, "rules look at what was observed"
+        return desires(self._deployment, self._observed, self._running)
+
+    def wishes(self, number: int, found: list[Desire]) -> list[Input]:
+        """What the controller is told of what rules wish on an observation."""
         inputs: list[Input] = []
-        for desire in desires(self._deployment, self._observed, self._running):
+        for desire in found:
             wish = next(self._wishes)
             self._desires[wish] = desire
             touches = neighbourhood(self._deployment, desire.shifts)
