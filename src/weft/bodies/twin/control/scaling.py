@@ -25,7 +25,8 @@ from weft.protocol.scaling import (
     Shrink,
     Sizing,
 )
-from weft.protocol.scaling.instance import ACTIVE, SENDS
+from weft.protocol.scaling.any_instance import ACTIVE
+from weft.protocol.scaling.instance import SENDS
 
 NS_PER_S = 1_000_000_000
 MARK = "scale:"
