@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from weft.bodies.live import journal
-from weft.bodies.live.again import coming_again, forget
 from weft.bodies.live.identity import differences, queries_in, unreachable
+from weft.bodies.live.returning_queries import coming_again, forget
 from weft.bodies.live.state import CannotRun, Record, State
 from weft.model import Deployment
 from weft.spark.checkpoints import inspection

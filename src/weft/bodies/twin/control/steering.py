@@ -1,10 +1,10 @@
-"""The control plane: the machines of hosting and moving, carried between the events of the record plane.
+"""What is done to a run of the twin, and who does it? Scenario, agents and desk, between the record plane's events.
 
 Every operator is a fragment of its own. The desk (conductor and mover) stands at the first site of the deployment and
 does not crash; agents crash and restart with their sites. A move pauses its operator from its clean end until it is
 launched at the new site, which takes 20 ms a record that waits for it, or where it has state, as long as that takes
 over the links. What waits travels along; what is under way to the old site is forwarded. Where sites balance, their
-balancers ask for moves; where operators scale, their instances start and stop others.
+balancers ask for moves; where operators scale, their instances ask for more or fewer. All wishes go through `changes`.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ import numpy as np
 from weft.bodies.twin.loop import columns as c
 from weft.bodies.twin.loop.chance import key_of, passing
 from weft.bodies.twin.records import names_of
-from weft.bodies.twin.setup.derived import work_left_ns
 from weft.bodies.twin.setup.flows import NS_PER_S, TooFine, is_random, steps_of
 from weft.bodies.twin.setup.memory_builder import Arena
 from weft.bodies.twin.setup.routes import Ways
+from weft.bodies.twin.setup.work_ahead import work_left_ns
 from weft.model import Dataflow, Deployment, Operator, Placement, Query, dataflow
 from weft.model.queries import SELECTIVITY_DEFAULT
 from weft.plan.dataflow.intervals import interval_ms
