@@ -14,6 +14,7 @@ from typing import Any
 import weft.spec
 from weft.bodies.live.assembly import cutting
 from weft.bodies.live.changes import Changes
+from weft.bodies.live.controlling import Controlling
 from weft.bodies.live.desk import DESK, DeskBody
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import State
@@ -175,6 +176,9 @@ def at_the_live_desk(deployment: Deployment, placement: Placement, folder: Path)
         sites.start(site.name)
     desk = DeskBody(sites.remembered(DESK), sites.remember, changes, transport, lambda line: None, lambda site: False)
     desk.start()
+    controlling = Controlling(deployment, lambda: changes.placement, transport, lambda line: None)
+    controlling.tell_desk, changes.hand_on = desk.tell, controlling.wish
+    controlling.start()
     try:
         assert desk.running.wait(20)
         told: Told = []
@@ -190,6 +194,7 @@ def at_the_live_desk(deployment: Deployment, placement: Placement, folder: Path)
             told.append((happening.move, happening.to, asked.state, word))
         return told, changes, fake
     finally:
+        controlling.stop()
         desk.stop()
         changes.close()
         for body in sites.bodies():

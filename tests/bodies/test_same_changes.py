@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from tests.bodies.drawn_moves import at_the_live_desk, drawn, in_the_twin, placement_of
 from weft.bodies.live import journal
 from weft.bodies.live.run import Options, Run
+from weft.model.wishes import Replace, ScaleTo
+from weft.plan.changing.next_plan import next_plan
+from weft.plan.changing.running_plan import Impossible
 
 SEEDS = range(10)
 
@@ -35,6 +39,20 @@ def test_the_drawn_moves_are_of_every_kind(tmp_path: Path) -> None:
             words |= {kind for kind in ("already", "no path", "no room", "tree") if state == "refused" and kind in word}
     assert done >= 10
     assert words >= {"already", "no path", "no room", "tree"}
+
+
+def test_live_refuses_instances_in_a_clear_word_and_the_rest_in_the_words_of_the_twin(tmp_path: Path) -> None:
+    deployment = drawn(tmp_path, 0, moves=1)
+    _, changes, _ = at_the_live_desk(deployment, placement_of(deployment), tmp_path)
+    several = changes.ask(ScaleTo("use.valid", ("north", "hub"), by="person"))
+    assert (several.state, several.why) == ("refused", "use.valid cannot run as several instances here yet")
+    plan, wish = changes.in_force, ScaleTo("lost.valid", ("north", "hub"))
+    shared = next_plan(plan, wish, replace(changes.rules, instances=True))
+    assert isinstance(shared, Impossible)
+    assert changes.ask(wish).why == shared.why == "there is no query lost; there are: use, alerts"
+    everywhere = replace(plan.placement, instances={"use.valid": ("hub",)})
+    assert changes.ask(Replace(everywhere)).why == "use.valid cannot run as several instances here yet"
+    assert changes.in_force == plan
 
 
 @pytest.mark.spark

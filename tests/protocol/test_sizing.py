@@ -11,6 +11,7 @@ from weft.protocol.scaling import Grow, ScaleRule, Shrink, Sizing
 
 S = 1_000_000_000
 RULE = ScaleRule(0.7, 0.8, 0.6)
+SITES = ("a", "b", "c")
 
 
 def world(*, heavy: Operator | None = None, scenario: tuple[CrashAt, ...] = ()) -> Deployment:
@@ -21,9 +22,14 @@ def world(*, heavy: Operator | None = None, scenario: tuple[CrashAt, ...] = ()) 
     return Deployment(sites, (Source("s", "a", "rate", ()),), (query,), scenario=scenario)
 
 
-def sizing(running: dict[str, list[str]] | None = None, deployment: Deployment | None = None) -> Sizing:
+def sizing(
+    running: dict[str, list[str]] | None = None,
+    deployment: Deployment | None = None,
+    possible: tuple[str, ...] = SITES,
+) -> Sizing:
     at = running or {"q.light": ["a"], "q.heavy": ["a"]}
-    return Sizing(RULE, deployment or world(), ("q.light", "q.heavy"), lambda name: at[name])
+    operators = ("q.light", "q.heavy")
+    return Sizing(RULE, deployment or world(), operators, lambda name: at[name], lambda name: possible)
 
 
 def test_a_site_leaves_what_others_do_not_take() -> None:
@@ -34,7 +40,16 @@ def test_a_site_leaves_what_others_do_not_take() -> None:
     assert made.left("a", "q.heavy") == pytest.approx(0.9)
     assert made.left("a") == pytest.approx(0.5)
     assert made.left("b") == pytest.approx(1.0)
-    assert made.best_site() == "c"
+    assert made.best_site("q.heavy") == "c"
+
+
+def test_an_instance_goes_only_where_it_may_run() -> None:
+    made = sizing(possible=("a", "b"))
+    made.saw("q.heavy", 500, S)
+    assert made.best_site("q.heavy") == "b"
+    nowhere = sizing(possible=())
+    nowhere.saw("q.heavy", 500, S)
+    assert nowhere.decide("q.heavy", "a", keeper=True, chance=0.0) is None
 
 
 def test_a_rate_is_of_the_time_since_the_last_look_and_survives_counts_that_begin_anew() -> None:

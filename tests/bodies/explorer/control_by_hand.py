@@ -150,7 +150,26 @@ def advice(made: type[Controller]) -> None:
     assert hand.told(wish(4, PERSON, "o", "a", "b")) == [timer(4, WAIT), AskFor(4), timer(4, CHANGE)]
 
 
-ALL = (a_person_at_once, who_waits, rules_look, rest_and_no_way_back, advice)
+def what_sites_agreed_upon(made: type[Controller]) -> None:
+    """It rests on no observation: it waits in its rank, is bound by no rest, and is done where rules only advise."""
+    hand = Hand(made)
+    assert hand.told(wish(1, SCALE, "o", "a", "b")) == [timer(1, WAIT), AskFor(1), timer(1, CHANGE)]
+    assert hand.told(wish(2, SCALE, "p", "b", "c")) == [timer(2, WAIT)]
+    assert hand.told(wish(3, BALANCE, "q", "b", "d")) == [timer(3, WAIT)]
+    assert hand.told(ChangeMade(1)) == [timer(1, REST), AskFor(3), timer(3, CHANGE)]
+    hand.told(Observation(1, True), wish(4, PROMISE, "r", "c", "e", 1))
+    assert hand.told(ChangeMade(3)) == [timer(3, REST)], "a wish that rules have and that comes first is waited for"
+    assert hand.told(Considered(1)) == [CancelTimer("look"), AskFor(4), timer(4, CHANGE)]
+    hand.told(Observation(2, True), wish(5, SCALE, "s", "x", "c", 2))
+    assert hand.told(Considered(2)) == [CancelTimer("look"), Decline(5, "c is being changed")]
+    assert hand.told(ChangeMade(4)) == [timer(4, REST), AskFor(2), timer(2, CHANGE)]
+    hand = Hand(made, advises=True)
+    assert hand.told(wish(1, BALANCE, "o", "a", "b")) == [timer(1, WAIT), AskFor(1), timer(1, CHANGE)]
+    assert hand.told(ChangeMade(1)) == [timer(1, REST)]
+    assert hand.told(wish(2, BALANCE, "o", "b", "a")) == [timer(2, WAIT), AskFor(2), timer(2, CHANGE)]
+
+
+ALL = (what_sites_agreed_upon, a_person_at_once, who_waits, rules_look, rest_and_no_way_back, advice)
 
 
 def all_rules(made: type[Controller]) -> None:

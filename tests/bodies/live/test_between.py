@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.bodies.live.moving import FILE, delivered, differing, expected, make
 from weft.bodies.live.run import Options, Run
+from weft.model import Deployment, Operator, Query, Sink, Watermark
 
 pytestmark = pytest.mark.spark
 
@@ -47,26 +49,31 @@ MOVES = (
 )  # fmt: skip
 
 
-def test_results_are_those_of_batch_while_operators_of_both_move(spark: Any, tmp_path: Path) -> None:
-    rules = "def both(good, high):\n    return good.where('v > 90').unionByName(high.where('v > 95'))\n"
-    (tmp_path / "between_rules.py").write_text(rules)
-    deployment = make(tmp_path, 5, 1200, 150, text=f"{HEAD}queries:{SOUTH}{NORTH}")
-    run = Run(deployment, tmp_path / ".weft", Options(until_done=True))
-    asked = []
+def moved_about(deployment: Deployment, folder: Path, moves: tuple[tuple[float, str, str], ...]) -> dict[str, Any]:
+    """The summary of a whole run while operators move."""
+    run = Run(deployment, folder / ".weft", Options(until_done=True))
 
     def move() -> None:
         while run.phase != "running" and run.phase not in ("stopped", "failed"):
             time.sleep(0.05)
-        for moment, stream, to in MOVES:
+        for moment, stream, to in moves:
             while run.flowed_s() < moment and run.phase == "running":
                 time.sleep(0.02)
             if run.phase == "running":
-                asked.append(run.move(*stream.split("."), to))
+                run.move(*stream.split("."), to)
 
     thread = threading.Thread(target=move, daemon=True)
     thread.start()
     summary = run.go()
     thread.join(10)
+    return summary
+
+
+def test_results_are_those_of_batch_while_operators_of_both_move(spark: Any, tmp_path: Path) -> None:
+    rules = "def both(good, high):\n    return good.where('v > 90').unionByName(high.where('v > 95'))\n"
+    (tmp_path / "between_rules.py").write_text(rules)
+    deployment = make(tmp_path, 5, 1200, 150, text=f"{HEAD}queries:{SOUTH}{NORTH}")
+    summary = moved_about(deployment, tmp_path, MOVES)
     made = [move for move in summary["moves"] if "state" not in move]
     assert {move["query"] for move in made} == {"north", "south"}, summary["moves"]
     wanted = expected(spark, deployment)
@@ -77,3 +84,29 @@ def test_results_are_those_of_batch_while_operators_of_both_move(spark: Any, tmp
     reads = {name: one["reads"] for name, one in summary["fragments"].items()}
     assert "north.sums" in reads["south.fives"]
     assert summary["fragments"]["north.sums"]["queries"] == ["north"]
+
+
+WEST = """
+  - name: west
+    operators:
+      - {name: low, from: [right], sql: "SELECT ts, k, v FROM right WHERE v < 60"}
+    sink: {from: low, format: parquet, path: out/low}
+"""
+PICK = "SELECT ts, k, v FROM north.good WHERE v > 40 UNION ALL SELECT ts, k, v FROM west.low"
+SUM = "SELECT window(ts, '1 minute') w, sum(v) s, count(*) n FROM pick GROUP BY 1"
+MERGED_MOVES = ((0.5, "both.pick", "b"), (1.2, "north.good", "c"), (2.0, "west.low", "a"), (2.8, "both.minutes", "c"))
+
+
+def test_the_queries_of_two_files_and_one_that_reads_both_give_what_batch_gives(spark: Any, tmp_path: Path) -> None:
+    north = make(tmp_path, 6, 600, 150, text=f"{HEAD}queries:{NORTH}")
+    west = make(tmp_path, 6, 600, 150, text=f"{HEAD}queries:{WEST}")
+    pick = Operator("pick", ("north.good", "west.low"), sql=PICK)
+    minutes = Operator("minutes", ("pick",), sql=SUM, watermarks=(Watermark("30 seconds"),))
+    both = Query("both", (pick, minutes), (Sink("minutes", "parquet", "out/minutes"),))
+    merged = replace(north, queries=(both, *west.queries, *north.queries))
+    summary = moved_about(merged, tmp_path, MERGED_MOVES)
+    made = [move for move in summary["moves"] if "state" not in move]
+    assert len({move["query"] for move in made}) >= 2, summary["moves"]
+    wanted = expected(spark, merged)
+    assert all(wanted.values())
+    assert differing(delivered(spark, merged), wanted) == {}, summary["moves"]

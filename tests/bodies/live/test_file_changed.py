@@ -10,6 +10,7 @@ import pytest
 import weft.spec
 from weft.bodies.live import journal
 from weft.bodies.live.run import Options, Run
+from weft.bodies.live.state import CannotRun
 
 pytestmark = pytest.mark.spark
 RECORDS, RATE = 1400, 100
@@ -68,3 +69,18 @@ def test_a_run_goes_on_with_a_file_whose_queries_have_come_and_gone(spark: Any, 
     found = results(spark, tmp_path, "r")
     assert found == whole[len(whole) - len(found) :]
     assert found
+
+
+def test_a_query_that_was_removed_comes_again_and_reads_its_source_whole(spark: Any, tmp_path: Path) -> None:
+    lines = [f"2024-01-01T00:{v // 60:02d}:{v % 60:02d}Z,{v}\n" for v in range(800)]
+    (tmp_path / "s.csv").write_text("".join(lines))
+    first = HEAD.replace("CAPACITY", "1") + FIRST.replace("PIN", "a").lstrip("\n")
+    tens = OTHERS[OTHERS.index("  - name: t") :]
+    run_with(tmp_path, first + tens, seconds=2)
+    run_with(tmp_path, first, seconds=1)
+    with pytest.raises(CannotRun, match="give its sink another path"):
+        run_with(tmp_path, first + tens, seconds=1)
+    run = run_with(tmp_path, first + tens.replace("out/t", "out/t2"), until_done=True)
+    assert any("t was in the file before, and begins anew" in note for note in run.notes)
+    assert results(spark, tmp_path, "t2") == [v for v in range(800) if v % 10 == 0]
+    assert results(spark, tmp_path, "q") == [v for v in range(800) if v % 3 and v % 2]

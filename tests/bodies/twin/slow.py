@@ -15,7 +15,8 @@ from weft.bodies.twin.loop.columns import HANDED_ON
 from weft.bodies.twin.setup.flows import is_random, steps_of
 from weft.model import Cost, Deployment, Node, Operator, Placement, Query, dataflow
 from weft.plan.dataflow.intervals import interval_ms
-from weft.plan.dataflow.rates import output_rate
+from weft.plan.dataflow.rates import ideal_rates, output_rate
+from weft.plan.dataflow.record_sizes import record_bytes
 from weft.plan.network.paths import Paths
 
 END, HOP, ARRIVE, BATCH = range(4)
@@ -135,6 +136,7 @@ class SlowPlane:
         contributing: bool = False, drop_late: bool = False,
     ) -> None:  # fmt: skip
         self.drop_late = drop_late
+        self.sizes = record_bytes(deployment, ideal_rates(deployment))
         self.deployment, self.discipline, self.contributing = deployment, discipline, contributing
         self.now_ns = 0
         self.log: list[tuple[int, int, int]] = []
@@ -192,8 +194,7 @@ class SlowPlane:
 
     def _operator(self, query: Query, node: Node, placement: Placement, seed: int) -> None:
         operator, inputs = node.operator, [self.makers[stream] for stream in node.inputs]
-        join = operator.window is not None and len(inputs) == 2
-        size = sum(one.bytes for one in inputs) if join else max(one.bytes for one in inputs)
+        size = self.sizes[node.stream]
         place = self.places[placement.home(f"{query.name}.{operator.name}")]
         maker = Maker(f"{query.name}.{operator.name}", len(self.makers), place, size)
         maker.operator, maker.query = operator, query
@@ -458,10 +459,16 @@ class SlowPlane:
         assert maker.query is not None
         if not self.drop_late or self.now_ns <= record.birth + maker.due:
             return False
-        read = dataflow(self.deployment).sources_of(maker.query.name)
-        keys = [key for key, one in self.operators.items() if one.query is maker.query]
+        return all(self._may_lose(query) for query in self.deployment.queries if maker.name in self._behind(query))
+
+    def _behind(self, query: Query) -> list[str]:
+        return [node.stream for node in dataflow(self.deployment).behind(query.name)]
+
+    def _may_lose(self, query: Query) -> bool:
+        read = dataflow(self.deployment).sources_of(query.name)
+        keys = [key for key, one in self.operators.items() if one.name in self._behind(query)]
         lost, born = sum(self.total(key, "dropped") for key in keys), sum(self.makers[name].born for name in read)
-        return lost + 1 <= (maker.query.promise.loss or 0.0) * born
+        return lost + 1 <= (query.promise.loss or 0.0) * born
 
     def _wait(self, place: Place, record: Record, queue: list[Record] | None = None) -> None:
         self._seq(record)

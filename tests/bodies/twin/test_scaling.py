@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from weft.bodies.twin import Result, run
-from weft.model import Deployment
+from weft.bodies.twin.control.steering import Steering
+from weft.bodies.twin.run import prepared
+from weft.bodies.twin.setup.layout import Options
+from weft.model import Deployment, MoveAt, Placement
 from weft.spec import load
 
 FILE = """
@@ -60,3 +64,78 @@ def test_what_keeps_state_or_has_a_site_is_not_scaled(tmp_path: Path) -> None:
     for pin in ("state_kb: 10", "site: s2"):
         world = deployment(tmp_path, FILE.replace("cost_ms: 6.0,", f"cost_ms: 6.0, {pin},"))
         assert all(move.operator != "heavy" for move in run(world, seconds=40, seed=1).moves)
+
+
+NS = 1_000_000_000
+
+
+def steered(world: Deployment, homes: dict[str, str], seconds: float, **more: Any) -> Steering:
+    """A run up to a moment, to be looked into."""
+    placement = Placement(homes)
+    plane = prepared(world, placement, seconds, 1, Options(steady=False))
+    steering = Steering(world, placement, plane, **more)
+    steering.run(round(seconds * NS))
+    return steering
+
+
+def unscaled(folder: Path, **more: Any) -> Deployment:
+    world = deployment(folder)
+    return replace(world, control=replace(world.control, scale=None), scenario=(), **more)
+
+
+def test_every_instance_that_runs_stands_in_the_plan_in_force(tmp_path: Path) -> None:
+    at_s1 = {"q.light": "s1", "q.heavy": "s1"}
+    begun = steered(deployment(tmp_path), at_s1, 60.0)
+    plan = begun.changes.plan
+    assert plan.number >= 2, "each instance is a change"
+    for stream, others in plan.placement.instances.items():
+        assert begun.records.instances(tuple(stream.split("."))) == ("s1", *others)  # type: ignore[attr-defined]
+    assert len(plan.placement.instances["q.heavy"]) >= 2
+    ended = steered(deployment(tmp_path), at_s1, 110.0)
+    assert ended.changes.plan.placement.instances == {}
+
+
+def test_an_instance_that_may_not_be_is_refused_in_the_words_of_the_door(tmp_path: Path) -> None:
+    island = deployment(tmp_path, FILE.replace("  - {from: s3, to: s4, delay_ms: 2}\n", ""))
+    plain = replace(island, control=replace(island.control, scale=None))
+    placement = Placement({"q.light": "s1", "q.heavy": "s1"})
+    told = run(plain, placement, seconds=3, instances=((1.0, "start", "q.heavy", "s4"),))
+    assert told.warnings == ["at 1 s: it reads light: no path of links leads from s1 to s4"]
+    assert told.operator_rows[1]["instances"] == 1
+    scaled = run(island, placement, seconds=60, seed=1)
+    assert scaled.moves
+    assert all(move.to != "s4" for move in scaled.moves), "nobody asks for the impossible"
+    assert scaled.warnings == []
+
+
+def test_an_instance_that_is_asked_for_during_a_move_waits_for_its_end(tmp_path: Path) -> None:
+    world = unscaled(tmp_path)
+    [query] = world.queries
+    light, heavy = query.operators
+    world = replace(
+        world, queries=(replace(query, operators=(light, replace(heavy, state_kb=100.0))),),
+        links=tuple(replace(link, bandwidth_kbps=800.0) for link in world.links),
+        scenario=(MoveAt(1.0, "q.heavy", "s2"),),
+    )  # fmt: skip
+    steering = steered(
+        world, {"q.light": "s1", "q.heavy": "s1"}, 8.0,
+        instances=((1.2, "start", "q.heavy", "s3"), (1.3, "stop", "q.heavy", "s3"), (1.4, "start", "q.heavy", "s1")),
+    )  # fmt: skip
+    assert (steering.changes.homes["q.heavy"], steering.warnings) == ("s2", [])
+    assert steering.changes.plan.placement.instances == {"q.heavy": ("s1",)}
+    assert steering.records.instances(("q", "heavy")) == ("s2", "s1")  # type: ignore[attr-defined]
+    waited = [line for line in steering.carrier.story if " controller ChangeMade(" in line]
+    assert len(waited) == 4
+    assert "AskFor(" in waited[0], "what touches the same was held back until the move was over"
+
+
+def test_a_move_leaves_further_instances_where_they_are(tmp_path: Path) -> None:
+    world = unscaled(tmp_path)
+    world = replace(world, scenario=(MoveAt(2.0, "q.heavy", "s2"),))
+    come = ((1.0, "start", "q.heavy", "s2"), (4.0, "stop", "q.heavy", "s2"))
+    steering = steered(world, {"q.light": "s1", "q.heavy": "s1"}, 3.0, instances=come)
+    assert steering.records.instances(("q", "heavy")) == ("s2", "s2")  # type: ignore[attr-defined]
+    assert steering.changes.plan.placement.instances == {"q.heavy": ("s2",)}
+    steering.run(5 * NS)
+    assert steering.changes.plan.placement.instances == {}
+    assert steering.records.instances(("q", "heavy")) == ("s2",)  # type: ignore[attr-defined]

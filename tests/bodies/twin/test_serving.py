@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.bodies.twin.twin_worlds import pair, placed, source, station, step
@@ -79,6 +81,19 @@ def test_late_records_are_dropped_only_as_far_as_the_promise_allows() -> None:
     assert 0.04 < some["dropped"] / some["records_in"] <= 0.05
     assert some["dropped"] < more["dropped"] < 0.5 * more["records_in"]
     assert more["latency_ms"]["p95"] < some["latency_ms"]["p95"] < kept["latency_ms"]["p95"]
+
+
+def test_a_late_record_is_dropped_only_where_every_query_that_would_lose_it_allows_it() -> None:
+    alone = late(0.5, True)
+    after, promise = step("p", "q.o", cost=0.01), Promise(latency_ms=50.0, loss=0.0)
+    reader = Query("r", (after,), (Sink("p", "console"),), promise)
+    strict = replace(alone, queries=(*alone.queries, reader))
+    lenient = replace(alone, queries=(*alone.queries, replace(reader, promise=replace(promise, loss=0.02))))
+    assert run(alone, seconds=20, seed=1).queries["q"]["dropped"] > 100
+    assert run(strict, seconds=20, seed=1).queries["q"]["dropped"] == 0
+    found = run(lenient, seconds=20, seed=1).queries
+    assert 0 < found["r"]["dropped"] <= 0.02 * found["r"]["records_in"]
+    assert found["q"]["dropped"] <= found["r"]["dropped"]
 
 
 def test_a_discipline_may_be_a_function_of_promise_and_time_left() -> None:

@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.plan.plan_builders import deployment, op, placed, query, source
-from weft.bodies.twin.setup.derived import record_bytes as in_the_twin
-from weft.model import Control, Deployment, JoinWindow, Link, Place, Sink, Site, Trace, Weights, dataflow
+from weft.model import Control, Deployment, JoinWindow, Link, Place, Sink, Site, Trace, Weights
 from weft.plan.dataflow.rates import ideal_rates
-from weft.plan.judging.potential import Series, correlation, load_series, potential, record_bytes
+from weft.plan.dataflow.record_sizes import record_bytes
+from weft.plan.judging.potential import Series, correlation, load_series, potential
 
 
 def chain(cost_ms: float = 1.0, **more: Any) -> Deployment:
@@ -144,10 +144,10 @@ def test_a_correlation_lies_between_minus_one_and_one_and_is_symmetric(pairs: li
     assert correlation(series, [7.0] * len(pairs), second) == 0.0
 
 
-def test_a_joined_record_is_as_large_as_both_of_its_inputs_for_planners_as_for_the_twin() -> None:
+def test_a_joined_record_is_as_large_as_both_of_its_inputs_a_united_one_as_their_mean_by_rates() -> None:
     joined = op("j", "s", "t", selectivity=0.01, window=JoinWindow(records=10))
-    asked = query(joined, op("after", "j"))
-    whole = deployment(["x"], [source("s", "x", record_bytes=100.0), source("t", "x", record_bytes=300.0)], asked)
+    asked = query(joined, op("after", "j"), op("both", "s", "t"))
+    sources = [source("s", "x", 30.0, record_bytes=100.0), source("t", "x", 10.0, record_bytes=300.0)]
+    whole = deployment(["x"], sources, asked)
     sizes = record_bytes(whole, ideal_rates(whole))
-    assert (sizes["q.j"], sizes["q.after"]) == (400.0, 400.0)
-    assert sizes == in_the_twin(dataflow(whole))
+    assert (sizes["q.j"], sizes["q.after"], sizes["q.both"]) == (400.0, 400.0, 150.0)

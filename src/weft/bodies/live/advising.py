@@ -1,69 +1,75 @@
-"""What would be better? A controller that looks at what was measured every period of a run, and only advises."""
+"""What would be better? Rules look at what was measured in every period, and the controller tells what they wish."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from weft.bodies.live.carrier import Carrier, Tell
+from weft.bodies.live.carrier import Tell
+from weft.bodies.live.controlling import Controlling
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.observing import Counting, Observer
 from weft.bodies.live.transport import Transport
 from weft.model import Advise, Deployment, Placement
-from weft.plan import counting_hops
-from weft.protocol.control import Consider, Controller, Rounds
+from weft.protocol.control import Consider
 from weft.protocol.machine import Effect
 
-CONTROLLER = "controller"
-WAIT_S_MAX = 0.1
 
-
-class Advising:
-    """A controller in a thread of its own; nothing is changed by it, and nothing fails with it."""
+class Advising(Controlling):
+    """A controller that is told what was measured; by what rules wish nothing is changed, and nothing fails."""
 
     def __init__(
         self, deployment: Deployment, meter: Meter, running: Callable[[], Placement], transport: Transport, story: Tell
     ) -> None:
-        self._running = running
+        super().__init__(deployment, running, transport, story, advises=True)
         self._observer = Observer(deployment, meter)
-        self._rounds = Rounds(counting_hops(deployment), running())
-        self._carrier = Carrier(Controller(CONTROLLER, advises=True), transport, self._perform, story)
         self._period_s = (deployment.control.advise or Advise()).period_s
         self._due_s = 0.0
-        self._lock = threading.Lock()
-
-    def start(self) -> None:
-        """Begin."""
-        self._carrier.start()
+        self._looking = False
+        self._failure: BaseException | None = None
+        # Rules may take longer to look than a person waits: they do it beside the controller.
+        self._work = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rules")
 
     def look(self, at_s: float, progress: Counting, lost: Collection[str]) -> None:
         """Hand on what was measured up to `at_s` seconds of flow, where a period has passed; the first begins one."""
-        if time.monotonic() < self._due_s or not self._lock.acquire(timeout=WAIT_S_MAX):
+        if time.monotonic() < self._due_s or self._looking:
             return  # not yet, or rules still look at what was measured before
-        try:
-            observed = self._observer.observe(at_s, progress, lost)
+        observed = self._observer.observe(at_s, progress, lost)
+        with self._lock:
             facts = self._rounds.measured(observed, self._running()) if self._due_s else []
-            self._due_s = time.monotonic() + self._period_s
-        finally:
-            self._lock.release()
+        self._due_s = time.monotonic() + self._period_s
         for fact in facts:
             self._carrier.feed(fact)
 
     def stop(self) -> None:
         """Say no more."""
-        self._carrier.stop()
+        self._work.shutdown(wait=False, cancel_futures=True)
+        super().stop()
 
     def latest(self) -> dict[str, Any]:
         """What is advised now, as the commands print it."""
-        if self._carrier.failure is not None:
-            return {"failed": str(self._carrier.failure)}
-        return self._rounds.latest() or {}
+        failure = self._carrier.failure or self._failure
+        return {"failed": str(failure)} if failure is not None else self._rounds.latest() or {}
 
     def _perform(self, effect: Effect) -> None:
+        super()._perform(effect)
         with self._lock:
             self._rounds.told(effect)
-            facts = self._rounds.considered(effect.number) if isinstance(effect, Consider) else []
-        for fact in facts:
-            self._carrier.feed(fact)
+        if isinstance(effect, Consider):
+            self._looking = True
+            self._work.submit(self._consider, effect.number)
+
+    def _consider(self, number: int) -> None:
+        try:
+            found = self._rounds.desires()
+            with self._lock:
+                facts = self._rounds.wishes(number, found)
+            for fact in facts:
+                self._carrier.feed(fact)
+            self._failure = None
+        except Exception as error:
+            self._failure = error
+        finally:
+            self._looking = False

@@ -91,6 +91,7 @@ class Changes:
         self.plan: RunningPlan | None = None
         self.asked: dict[int, Asked] = {}
         self.feed: Callable[[Input], None] = lambda fact: None
+        self.hand_on: Callable[[Asked], None] = lambda asked: self.feed(Ask(asked.number))
         self.clock_s: Callable[[], float] = time.monotonic
         self._next: dict[int, tuple[Recut, RunningPlan]] = {}
         self._last_commit_ms: dict[str, float] = {}
@@ -145,7 +146,7 @@ class Changes:
             asked.end("refused", then.why, 0.0)
         else:
             self._note_starts(asked, then)
-            self.feed(Ask(number))
+            self.hand_on(asked)
         return asked
 
     def _moves(self, asked: Asked) -> list[Move]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -62,9 +63,12 @@ class Asked:
     moves: list[Move]
     state: str = "asked"
     why: str = ""
+    told: Callable[[str | None], None] = lambda why_not: None
+    """Told when it is over: why it was refused, or None."""
 
     def end(self, state: str, why: str, up_ms: float) -> None:
         """It is over, done or refused; all its operators with it."""
         self.state, self.why = state, why
         for move in self.moves:
             move.state, move.why, move.up_ms = state, why, up_ms
+        self.told(None if state == "done" else why)

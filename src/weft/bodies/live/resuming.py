@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import msgspec
 
 from weft.bodies.live import journal
 from weft.bodies.live.identity import differences, queries_in, unreachable
+from weft.bodies.live.returning_queries import coming_again, forget
 from weft.bodies.live.state import CannotRun, Record, State
 from weft.model import Deployment
 from weft.spark.checkpoints import inspection
@@ -100,7 +102,8 @@ class Resuming:
     def open(self) -> dict[str, Any] | None:
         """Take up the state as it was left, or begin one; the summary of a run that was finished before."""
         record = self._record(fresh=False)
-        standings = self._standings(record)
+        again = () if record is None else coming_again(self.state, queries_in(self.parts), self._claims())
+        standings = self._standings(record, again)
         self.state.sweep()
         if record is None:
             sinks = {claim.sink: str(claim.path) for claim in self._claims()}
@@ -109,7 +112,9 @@ class Resuming:
         else:
             self._compare(record)
             self._refuse_too_late()
-            record = self._with_new_file(self._inspect(record))
+            record = self._with_new_file(self._inspect(record, again))
+            forget(self.state, self.deployment, again)
+            self.notes += [f"query {name} was in the file before, and begins anew" for name in again]
         self._claim(record, standings)
         finished = self.state.read("finished.json")
         return None if finished is None else self._finished(finished)
@@ -144,11 +149,12 @@ class Resuming:
     def _claims(self) -> list[Claim]:
         return claims_of(self.deployment, self.state.folders)
 
-    def _standings(self, record: Record | None) -> list[Standing]:
+    def _standings(self, record: Record | None, again: Sequence[str] = ()) -> list[Standing]:
         """How each sink stands to this run; CannotRun at the first that is another's."""
         found = []
         for claim in self._claims():
-            one = ownership.standing(claim, self.state.path, None if record is None else record.run)
+            goes_on = claim.sink.partition(".")[0] not in again
+            one = ownership.standing(claim, self.state.path, None if record is None else record.run, goes_on)
             if one.refusal is not None:
                 raise CannotRun(f"sink {claim.sink}: {one.refusal}")
             found.append(one)
@@ -181,15 +187,6 @@ class Resuming:
                 f"{self.state.path} holds a run that was finished, with another file:\n  {lines}\n"
                 "use --fresh to run it again"
             )
-        held = journal.read(self.state)
-        before = {stream.partition(".")[0] for stream in held.placement.homes} if held is not None else set()
-        for name in sorted(queries_in(self.parts) - before):
-            left = _left_by(name, self._claims(), self.state.folders.state)
-            if left is not None and held is not None:
-                raise CannotRun(
-                    f"query {name} was in the file before, and {left} is what it left; "
-                    "give it another name, or use --fresh to start over"
-                )
 
     def _is_changed(self, record: Record) -> bool:
         return bool(differences(_parts(record), self.parts))
@@ -205,9 +202,10 @@ class Resuming:
         self.state.write(ownership.RUN_FILE, changed)
         return changed
 
-    def _inspect(self, record: Record) -> Record:
+    def _inspect(self, record: Record, again: Sequence[str]) -> Record:
         """Refuse a state that is not whole; take back what a crash has left half done."""
         state, folders = self.state, self.state.folders
+        claims = [claim for claim in self._claims() if claim.sink.partition(".")[0] not in again]
         begun = sorted(folders.state.glob("fragments/*/checkpoint-*"))
         held = journal.read(state)
         if held is None:
@@ -223,8 +221,8 @@ class Resuming:
         inspection.inspect_recordings(folders, replayed)
         generations, gates = held.generations, held.gates
         moved = Path(record.state) != state.path
-        inspection.not_older(self._claims(), state.read("epochs.json") or {}, state.path / "epochs.json")
-        left_over = inspection.inspect(folders, fragments, generations, gates, self._claims(), moved)
+        inspection.not_older(claims, state.read("epochs.json") or {}, state.path / "epochs.json")
+        left_over = inspection.inspect(folders, fragments, generations, gates, claims, moved)
         inspection.mend(left_over, state.disk)
         if moved:
             for one in fragments:
@@ -257,15 +255,6 @@ class Resuming:
             if _all_gone(claim):
                 raise CannotRun(f"{claim.path}: the results of the finished run are gone; use --fresh to run it again")
         return dict(finished["summary"])
-
-
-def _left_by(query: str, claims: list[Claim], state: Path) -> Path | None:
-    """What a query of this name has committed before: results, segments, or batches that were begun."""
-    for claim in claims:
-        if claim.sink.partition(".")[0] == query and claim.log.is_there() and claim.log.last() is not None:
-            return claim.path
-    found = [*state.glob(f"streams/{query}.*/manifests/0*"), *state.glob(f"fragments/{query}.*/ledger-0.json")]
-    return min(found, default=None)
 
 
 def _parts(record: Record) -> dict[str, Any]:

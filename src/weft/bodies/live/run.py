@@ -14,6 +14,7 @@ from weft.bodies.live import journal
 from weft.bodies.live.advising import Advising
 from weft.bodies.live.assembly import assemble
 from weft.bodies.live.changes import Changes
+from weft.bodies.live.controlling import Controlling
 from weft.bodies.live.desk import DESK, DeskBody
 from weft.bodies.live.every import Every
 from weft.bodies.live.failing import RunFailed, failed
@@ -85,6 +86,7 @@ class Run:
         self._story: Callable[[str], None] = lambda line: None
         self._steering = Steering(self)
         self._measurements = Measurements(self, self.state.path)
+        self._controlling: Controlling | None = None
         self.advising: Advising | None = None
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
@@ -199,7 +201,9 @@ class Run:
         )
         if self.deployment.control.advise is not None:
             self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
-            self.advising.start()
+        self._controlling = self.advising or Controlling(self.deployment, self._in_force, transport, self._story)
+        self._controlling.tell_desk, self.changes.hand_on = desk.tell, self._controlling.wish
+        self._controlling.start()
         self.phase = "launching"
         desk.start()
         deadline = time.monotonic() + START_S_MAX
@@ -311,6 +315,8 @@ class Run:
         self.spark.beat()
         self.progress.engine.look_after()
         self.progress.engine.nudge()
+        if self._controlling is not None:
+            self._controlling.look_after()
         self._steering.answer()
         if (self.state.path / STOP).exists():
             self._over.set()
@@ -328,6 +334,8 @@ class Run:
         self.progress.look()
         (self.state.path / STOP).unlink(missing_ok=True)
         assert self._desk is not None
+        assert self._controlling is not None
+        self._controlling.leave()
         self._desk.leave()
         deadline = time.monotonic() + STOP_S_MAX
         while not self._desk.stopped.wait(0.1) and time.monotonic() < deadline:
@@ -351,8 +359,8 @@ class Run:
         return summary
 
     def _close(self) -> None:
-        if self.advising is not None:
-            self.advising.stop()
+        if self._controlling is not None:
+            self._controlling.stop()
         if self._desk is not None:
             self._desk.stop()
         if self.changes is not None:

@@ -2,8 +2,9 @@
 
 A wish is judged against the plan in force as it is when its turn comes. What it names must exist; every stream must
 find a way between its ends, by links and the tree rule; a site must have room, counted by the rates of the file, unless
-who asks has measured that it has. An operator that moves takes along what puts its records in order. What is taken over
-from a site that is gone stays cut as it was: nobody there can drain a channel, so no operator may change its inputs.
+who asks has measured that it has. An operator that moves takes along what puts its records in order, and its further
+instances stay where they are. What is taken over from a site that is gone stays cut as it was: nobody there can drain a
+channel, so no operator may change its inputs.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def next_plan(now: RunningPlan, wish: Wish, rules: Rules, number: int | None = N
     return RunningPlan(now.number + 1 if number is None else number, deployment, placement, fragments)
 
 
-def _asked_by(wish: MoveTo | Replace | TakeOver) -> str:
+def _asked_by(wish: MoveTo | Replace | TakeOver | ScaleTo) -> str:
     """Who brought a change about, and why, where that says more."""
     who = f"by {ASKERS[wish.by]}"
     return who if wish.reason in ("asked for", wish.by) else f"{who}: {wish.reason}"
@@ -86,13 +87,16 @@ def _moved(
             return Impossible(f"{stream}: {why_not}" if len(homes) > 1 else why_not)
     rooms = () if has_room else dict.fromkeys(leaving.values())
     full = _first(no_room(deployment, now.placement, leaving, to) for to in rooms)
-    return Impossible(full) if full else (deployment, placement)
+    return Impossible(full) if full else (deployment, replace(placement, instances=now.placement.instances))
 
 
 def _replaced(now: RunningPlan, wish: Replace, rules: Rules) -> tuple[Deployment, Placement] | Impossible:
     missing = [stream for stream in now.placement.homes if stream not in wish.placement.homes]
     if missing:
         return Impossible(f"the placement puts {missing[0]} nowhere")
+    shared = next(iter(wish.placement.instances), None)
+    if shared is not None and not rules.instances:
+        return Impossible(_no_instances(shared))
     homes = {stream: wish.placement.home(stream) for stream in now.placement.homes}
     moved = _moved(now, homes, _asked_by(wish), rules, has_room=True)
     if isinstance(moved, Impossible):
@@ -147,18 +151,32 @@ def _scaled(now: RunningPlan, wish: ScaleTo, rules: Rules) -> tuple[Deployment, 
     unknown = _unknown(now.deployment, wish.stream)
     if unknown:
         return Impossible(unknown)
-    if not rules.instances:
-        return Impossible(f"{wish.stream} cannot run as several instances here yet")
     if not wish.sites:
         return Impossible(f"{wish.stream} needs one instance at least")
-    deployment, placement, paths = now.deployment, now.placement, rules.paths
-    why_not = _first(why_impossible(deployment, placement, wish.stream, site, paths) for site in wish.sites)
+    if not rules.instances:
+        return Impossible(_no_instances(wish.stream))
+    deployment, placement, (home, *others) = now.deployment, now.placement, wish.sites
+    before = (placement.home(wish.stream), *placement.instances.get(wish.stream, ()))
+    if sorted(before) == sorted(wish.sites) and home == before[0]:
+        return Impossible(f"{wish.stream} runs at {', '.join(before)} already")
+    if home != before[0]:
+        moved = _moved(now, {wish.stream: home}, _asked_by(wish), rules, has_room=True)
+        if isinstance(moved, Impossible):
+            return moved
+        _, placement = moved
+    new = [site for site in dict.fromkeys(others) if site not in before]
+    why_not = _first(why_impossible(deployment, placement, wish.stream, site, rules.paths) for site in new)
+    share = 1.0 / len(wish.sites)
+    rooms = () if wish.by in MEASURED else dict.fromkeys((home, *new))
+    why_not = why_not or _first(no_room(deployment, now.placement, {wish.stream: to}, to, share) for to in rooms)
     if why_not:
         return Impossible(why_not)
-    home, *others = wish.sites
-    placement = now.placement.put(wish.stream, home, wish.reason)
     instances = {**placement.instances, wish.stream: tuple(others)}
-    return now.deployment, replace(placement, instances={name: sites for name, sites in instances.items() if sites})
+    return deployment, replace(placement, instances={name: sites for name, sites in instances.items() if sites})
+
+
+def _no_instances(stream: str) -> str:
+    return f"{stream} cannot run as several instances here yet"
 
 
 def _added(now: RunningPlan, wish: AddQuery, rules: Rules) -> tuple[Deployment, Placement] | Impossible:
@@ -228,11 +246,13 @@ def why_impossible(deployment: Deployment, placement: Placement, stream: str, to
     flow = dataflow(deployment)
     node = flow.node(stream)
     for name, upstream in zip(node.operator.from_, node.inputs, strict=True):
-        why_not = paths.why_not(flow.site_of(upstream, placement.homes), to)
+        starts = (flow.site_of(upstream, placement.homes), *placement.instances.get(upstream, ()))
+        why_not = _first(paths.why_not(start, to) for start in starts)
         if why_not:
             return f"it reads {name}: {why_not}"
     for reader in flow.readers(stream):
-        why_not = paths.why_not(to, placement.home(reader.stream))
+        ends = (placement.home(reader.stream), *placement.instances.get(reader.stream, ()))
+        why_not = _first(paths.why_not(to, end) for end in ends)
         if why_not:
             return f"{reader.operator.name if reader.queries == node.queries else reader.stream} reads it: {why_not}"
     for outlet in flow.shown(stream):
@@ -243,8 +263,10 @@ def why_impossible(deployment: Deployment, placement: Placement, stream: str, to
     return None
 
 
-def no_room(deployment: Deployment, placement: Placement, leaving: Mapping[str, str], to: str) -> str | None:
-    """Why a site cannot take the operators that come to it, by the rates of the file; None where it can."""
+def no_room(
+    deployment: Deployment, placement: Placement, leaving: Mapping[str, str], to: str, share: float = 1.0
+) -> str | None:
+    """Why a site cannot take a share of the operators that come to it, by the rates of the file; None where it can."""
     if all(site.name != to for site in deployment.sites):
         return None
     loads = ideal_rates(deployment).load_ms
@@ -252,7 +274,7 @@ def no_room(deployment: Deployment, placement: Placement, leaving: Mapping[str, 
     room = 1000.0 * site.capacity * site.quota
     coming = [stream for stream, end in leaving.items() if end == to]
     planned = sum(loads[stream] for stream, home in placement.homes.items() if home == to and stream not in leaving)
-    load = sum(loads[stream] for stream in coming)
+    load = share * sum(loads[stream] for stream in coming)
     if load and planned + load > room:
         return (
             f"{to} has no room: {planned:.0f} ms/s planned there and {load:.0f} ms/s more, "

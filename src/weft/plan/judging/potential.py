@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from weft.model import Deployment, Placement, dataflow
 from weft.plan.dataflow.arrivals import shape_of
-from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates, joins, output_rate
+from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates, output_rate
+from weft.plan.dataflow.record_sizes import record_bytes
 from weft.plan.network.paths import Paths
 
 # A variance below this share of the squared mean is rounding, not change.
@@ -135,21 +136,6 @@ def _tension(paths: Paths, way: tuple[str, str], kbps: float) -> float:
     link = paths.link(*way)
     full = 0.0 if link.bandwidth_kbps is None else kbps / link.bandwidth_kbps
     return link.delay_ms * max(1.0, full)
-
-
-def record_bytes(deployment: Deployment, rates: Rates) -> dict[str, float]:
-    """How large each stream's records are: a join's as both of its inputs', others' as theirs by their rates."""
-    sizes = {source.name: source.record_bytes for source in deployment.sources}
-    for node in dataflow(deployment).nodes:
-        if joins(node.operator):
-            sizes[node.stream] = sum(sizes[other] for other in node.inputs)
-            continue
-        weights = [rates.per_s[other] for other in node.inputs]
-        if not any(weights):
-            weights = [1.0] * len(weights)
-        total = sum(sizes[other] * weight for other, weight in zip(node.inputs, weights, strict=True))
-        sizes[node.stream] = total / sum(weights)
-    return sizes
 
 
 def crossings(deployment: Deployment, placement: Placement, rates: Rates) -> list[tuple[str, str, float]]:

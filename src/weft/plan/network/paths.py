@@ -1,4 +1,4 @@
-"""Which way does a stream take? Least delay over links, and the tree rule (N1) for sites that name a parent."""
+"""Which way does a stream take, and why is there none? Least delay over links; the tree rule (N1) binds children."""
 
 from __future__ import annotations
 

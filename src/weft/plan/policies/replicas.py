@@ -13,8 +13,8 @@ from random import Random
 
 from weft.model import Dataflow, Deployment, Node, Placement, dataflow
 from weft.plan.dataflow.rates import ideal_rates
+from weft.plan.dataflow.record_sizes import record_bytes
 from weft.plan.errors import NoPlacement
-from weft.plan.judging.potential import record_bytes
 from weft.plan.network.paths import Paths
 from weft.spec import after_what_they_read
 

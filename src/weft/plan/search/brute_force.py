@@ -14,8 +14,9 @@ import numpy as np
 from weft.model import Placement
 from weft.plan.network.path_tables import Ints
 from weft.plan.search.any_placement import some
+from weft.plan.search.arrays import EXCESS_MS, ROUNDING, STEADY, STEEPER, Flat
 from weft.plan.search.kept_operators import kept
-from weft.plan.search.problem import EXCESS_MS, ROUNDING, STEADY, STEEPER, Flat, Problem
+from weft.plan.search.problem import Problem
 from weft.plan.search.rules import keeps
 
 TINY_MAX = 1_000

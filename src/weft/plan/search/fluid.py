@@ -20,8 +20,9 @@ from weft.plan.dataflow.arrivals import VARIES_LITTLE, shape_of
 from weft.plan.dataflow.rates import cost_ms, ideal_rates, joins, output_rate
 from weft.plan.network.path_tables import Bools, Floats, Ints
 from weft.plan.search import packed as c
+from weft.plan.search.building import entering
 from weft.plan.search.needs_fluid import swings
-from weft.plan.search.problem import Problem, entering
+from weft.plan.search.problem import Problem
 from weft.plan.search.stream_costs import goes_there
 
 STEP_S = 1.0

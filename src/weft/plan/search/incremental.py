@@ -11,8 +11,8 @@ import numpy as np
 from weft.plan.compiled import compiled
 from weft.plan.network.path_tables import Floats, Ints
 from weft.plan.search import packed as c
+from weft.plan.search.arrays import EXCESS_MS
 from weft.plan.search.packed import Bits
-from weft.plan.search.problem import EXCESS_MS
 from weft.plan.search.site_costs import correlation_of, site_value, slowness
 from weft.plan.search.stream_costs import pulled, reroute, streams_value
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from weft.plan.network.path_tables import Ints
-from weft.plan.search.problem import Flat, Problem
+from weft.plan.search.arrays import Flat
+from weft.plan.search.problem import Problem
 from weft.plan.search.rules import keeps
 
 ROUNDS = 3

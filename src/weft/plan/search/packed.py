@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.plan.network.path_tables import Floats, Ints
-from weft.plan.search.problem import Flat
+from weft.plan.search.arrays import Flat
 
 Bits = NDArray[np.uint8]
 

@@ -7,7 +7,7 @@ import numpy as np
 from weft.plan.compiled import compiled
 from weft.plan.network.path_tables import Floats, Ints
 from weft.plan.search import packed as c
-from weft.plan.search.problem import ROUNDING, STEADY, STEEPER
+from weft.plan.search.arrays import ROUNDING, STEADY, STEEPER
 
 # Below this share of a sum of squares what is left of it is added up anew.
 LEFT_OVER = 1e-6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.plan.compiled import compiled
 from weft.plan.network.path_tables import Floats, Ints
 from weft.plan.search import packed as c
-from weft.plan.search.problem import ROUNDING
+from weft.plan.search.arrays import ROUNDING
 
 
 @compiled

@@ -5,13 +5,15 @@
 2. What rules wish on one observation is weighed together, when all of them have looked: promise before balance before
    scale, and of one kind in the order of their numbers.
 3. One change in a neighbourhood at a time: nothing is asked for that touches what a change under way touches.
-4. A person comes before failover, failover before all other rules. Wishes of these two need no measurements: they wait
-   until the change under way is over, and no wish of lower precedence that touches the same passes one that waits.
-5. After a change, made or failed, what it touched rests: rules leave it alone. A person and failover need not wait.
+4. A person comes before failover, failover before all other rules. Wishes of these two need no measurements, nor does
+   what sites have agreed upon among themselves: they wait until the change under way is over, and no wish of lower
+   precedence that touches the same passes one that waits.
+5. After a change, made or failed, what it touched rests: rules leave it alone. Who needs no measurements need not wait.
    A change of which no word comes in time counts as made.
-6. No rule but failover undoes a change within a period after it.
+6. No rule undoes a change within a period after it, unless it needs no measurements.
 7. A change that was made by another door counts as one that was made here.
-8. Where the controller only advises, a rule's wish that would be asked for is advised, and nothing is changed by it.
+8. Where the controller only advises, a rule's wish that would be asked for is advised, and nothing is changed by it. A
+   person's is asked for, and so is what sites have agreed upon.
 9. Every wait is under a timer, and every wish is asked for, advised or declined, once.
 """
 
@@ -46,7 +48,6 @@ from weft.protocol.machine import CancelTimer, Effect, Input, Machine, Row, SetT
 NEW, LOOKING = "new", "looking"
 GATHERED, WAITING, ASKED, RESTING, KEPT, OVER = "gathered", "waiting", "asked", "resting", "kept", "over"
 LOOK = "look"
-AT_ONCE = (PERSON, FAILOVER)
 
 
 class ControllerLimits(msgspec.Struct, frozen=True):
@@ -119,7 +120,7 @@ class Controller(Machine):
 
     def waits(self, row: Wish) -> bool:
         """True if a change under way, or a wish that comes first, touches what a wish touches."""
-        first = any(_rank(one) < _rank(row) for one in self.beside(row, WAITING))
+        first = any(_rank(one) < _rank(row) for one in self.beside(row, WAITING, GATHERED))
         return first or bool(self.beside(row, ASKED))
 
     def on_observation(self, key: str, row: Wish, input: Observation) -> list[Effect]:
@@ -145,10 +146,10 @@ class Controller(Machine):
         return effects
 
     def on_wished(self, key: str, row: Wish, input: Wished) -> list[Effect]:
-        """A person's wish, or failover's, waits for its turn; others for all rules to have looked."""
+        """What rests on no observation waits for its turn; the rest for all rules to have looked."""
         row.number, row.who, row.shifts, row.touches = input.number, input.who, input.shifts, input.touches
         row.reason = input.reason
-        if row.who in AT_ONCE:
+        if not input.seen:
             row.state = WAITING
             return [SetTimer(key, self.limits.wait_ms_max)]
         look = self.rows.get(LOOK)
@@ -177,7 +178,8 @@ class Controller(Machine):
         """What speaks against a rule's wish; empty where nothing does."""
         for state, why in ((ASKED, "is being changed"), (WAITING, "waits for a change"), (RESTING, "rests")):
             for one in self.beside(row, state):
-                return f"{_shared(row, one)[0]} {why}"
+                if state != WAITING or _rank(one) < _rank(row):
+                    return f"{_shared(row, one)[0]} {why}"
         for one in taken:
             if _shared(row, one):
                 return f"{_shared(row, one)[0]} is changed by another rule"
@@ -186,7 +188,7 @@ class Controller(Machine):
 
     def ask(self, key: str, row: Wish) -> list[Effect]:
         """A wish is carried out, or advised."""
-        if self.advises and row.who != PERSON:
+        if self.advises and not (row.who == PERSON or (row.state == WAITING and row.who != FAILOVER)):
             waited: list[Effect] = [CancelTimer(key)] if row.state == WAITING else []
             row.state = OVER
             return [*waited, Advise(row.number, row.who, row.shifts, row.reason)]

@@ -1,7 +1,8 @@
 """What is a controller fed from one observation to the next? The same in every body that carries one.
 
 `measured` gives what to tell it when a period has been measured, `considered` what to tell it when it lets rules look;
-`told` keeps what it then says, as people and programs are shown it.
+`wished` is what to tell it of a wish that rests on no observation, `over` of a change that is over. `told` keeps what
+it says, as people and programs are shown it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,21 @@ from itertools import count
 from typing import Any
 
 from weft.model import Deployment, Observed, Placement
-from weft.protocol.control.neighbourhood import neighbourhood
+from weft.model.wishes import Wish
+from weft.protocol.control.neighbourhood import neighbourhood, shifts_of, with_wished
 from weft.protocol.control.rules import Desire, desires
-from weft.protocol.control.words import Advise, Considered, Decline, Noticed, Observation, Shift, Wished
+from weft.protocol.control.words import (
+    RANKS,
+    Advise,
+    ChangeFailed,
+    ChangeMade,
+    Considered,
+    Decline,
+    Noticed,
+    Observation,
+    Shift,
+    Wished,
+)
 from weft.protocol.words import Effect, Input
 
 LOOKS_MAX = 1_000
@@ -44,14 +57,35 @@ class Rounds:
 
     def considered(self, number: int) -> list[Input]:
         """What rules wish on the last observation, which the controller bears in mind as `number`."""
+        return self.wishes(number, self.desires())
+
+    def desires(self) -> list[Desire]:
+        """What rules wish on the last observation; the only thing here that may take its time."""
         assert self._observed is not None, "rules look at what was observed"
+        return desires(self._deployment, self._observed, self._running)
+
+    def wishes(self, number: int, found: list[Desire]) -> list[Input]:
+        """What the controller is told of what rules wish on an observation."""
         inputs: list[Input] = []
-        for desire in desires(self._deployment, self._observed, self._running):
+        for desire in found:
             wish = next(self._wishes)
             self._desires[wish] = desire
             touches = neighbourhood(self._deployment, desire.shifts)
             inputs.append(Wished(wish, desire.who, desire.shifts, touches, desire.reason, number))
         return [*inputs, Considered(number)]
+
+    def wished(self, wish: Wish, running: Placement) -> Wished:
+        """A wish that is told at once; its number is the controller's own."""
+        shifts = shifts_of(wish, running)
+        touches = neighbourhood(with_wished(self._deployment, wish), shifts)
+        return Wished(next(self._wishes), RANKS.get(wish.by, wish.by), shifts, touches, wish.reason)
+
+    def over(self, number: int, why_not: str | None, running: Placement) -> Input:
+        """What was asked for is in force, or did not come about; it need not be noticed then."""
+        if why_not is not None:
+            return ChangeFailed(number, why_not)
+        self._running = running
+        return ChangeMade(number)
 
     def told(self, effect: Effect) -> None:
         """What the controller says of a wish."""

@@ -16,6 +16,8 @@ from weft.protocol.words import Effect, Input
 PERSON, FAILOVER, PROMISE, BALANCE, SCALE = "person", "failover", "promise", "balance", "scale"
 PRECEDENCE = (PERSON, FAILOVER, PROMISE, BALANCE, SCALE)
 """Who may wish, those first that come first."""
+RANKS = {"scenario": PERSON, "file": PERSON, "place": BALANCE}
+"""For whom else a wish may be asked (`model/wishes.py`), and as whose it counts."""
 
 
 class Shift(msgspec.Struct, frozen=True, array_like=True):
@@ -35,7 +37,10 @@ class Observation(Input, frozen=True):
 
 
 class Wished(Input, frozen=True):
-    """A person or a rule wants a change; `seen` is the observation that a rule looked at, 0 where it needs none."""
+    """A person or a rule wants a change; `seen` is the observation that a rule looked at, 0 where it needs none.
+
+    Persons and failover need none, nor does what sites have agreed upon by measurements of their own.
+    """
 
     number: int
     who: str

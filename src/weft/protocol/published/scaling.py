@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from weft.protocol.machine import Effect, Machine, Message, Received, Row, Send, Step, Steps
-from weft.protocol.scaling.instance import ACTIVE, DRAINING, ENDED, WAITING, Place
+from weft.protocol.machine import Effect, Message, Received, Row, Send, Step, Steps
+from weft.protocol.scaling.any_instance import ACTIVE, WAITING, AnyInstance
+from weft.protocol.scaling.instance import DRAINING, ENDED
 from weft.protocol.scaling.words import (
     Activated,
     Create,
@@ -45,47 +46,13 @@ class Printed(Row, array_like=True):
     born: int = 0
 
 
-class InstanceAsPublished(Machine):
+class InstanceAsPublished(AnyInstance):
     """One instance, as printed."""
 
-    __slots__ = ("keeper", "place")
+    __slots__ = ()
     ROW = Printed
     STEPS: ClassVar[Steps]
-
-    def __init__(
-        self,
-        name: str,
-        place: Place,
-        ups: dict[str, str] | None = None,
-        downs: dict[str, str] | None = None,
-        keeper: bool = False,
-    ) -> None:
-        super().__init__(name)
-        self.place, self.keeper = place, keeper
-        active = ups is not None or downs is not None
-        self.rows[name] = Printed(ACTIVE if active else WAITING, dict(ups or {}), dict(downs or {}))
-
-    def key(self, input: Any) -> str:
-        """All inputs are about the instance itself."""
-        return self.name
-
-    @property
-    def state(self) -> str:
-        """Waiting, active, draining or ended."""
-        state: str = self.rows[self.name].state
-        return state
-
-    @property
-    def ups(self) -> dict[str, str]:
-        """Predecessors with their operators."""
-        preds: dict[str, str] = self.rows[self.name].preds
-        return preds
-
-    @property
-    def downs(self) -> dict[str, str]:
-        """Successors with their operators."""
-        succs: dict[str, str] = self.rows[self.name].succs
-        return succs
+    SIDES = ("preds", "succs")
 
     def on_grow(self, key: str, row: Printed, input: Grow) -> list[Effect]:
         """Algorithm 4."""

@@ -16,7 +16,8 @@ from weft.protocol.exclusion.core import Core
 from weft.protocol.exclusion.member import INSIDE
 from weft.protocol.exclusion.words import AskFork, Enter, Entered, Exit, GiveFork, Refuse
 from weft.protocol.machine import Effect, Input, Machine, Received, Send
-from weft.protocol.scaling.instance import ACTIVE, Instance, Place
+from weft.protocol.scaling.any_instance import ACTIVE, Place
+from weft.protocol.scaling.instance import Instance
 from weft.protocol.scaling.words import Create, Grow, Retire, Retired, Shrink
 
 _NOTHING, _SHRINK = 0, -1

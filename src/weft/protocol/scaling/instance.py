@@ -19,7 +19,8 @@ from typing import Any, ClassVar
 import msgspec
 
 from weft.protocol.exclusion.words import Refuse
-from weft.protocol.machine import Effect, Machine, Received, Row, Send, Step, Steps
+from weft.protocol.machine import Effect, Received, Row, Send, Step, Steps
+from weft.protocol.scaling.any_instance import ACTIVE, WAITING, AnyInstance
 from weft.protocol.scaling.words import (
     Activated,
     Bye,
@@ -37,18 +38,10 @@ from weft.protocol.scaling.words import (
     StartInstance,
 )
 
-WAITING, ACTIVE, GROWING, LEAVING, DRAINING, ENDED = "waiting", "active", "growing", "leaving", "draining", "ended"
+GROWING, LEAVING, DRAINING, ENDED = "growing", "leaving", "draining", "ended"
 STATES = (WAITING, ACTIVE, GROWING, LEAVING, DRAINING, ENDED)
 SENDS = (ACTIVE, GROWING, LEAVING, DRAINING)
 TAKES = (WAITING, ACTIVE, GROWING, LEAVING)
-
-
-class Place(msgspec.Struct, frozen=True):
-    """Where an operator stands in its query: the operators before and after it."""
-
-    operator: str
-    upstream: tuple[str, ...] = ()
-    downstream: tuple[str, ...] = ()
 
 
 class Running(Row, array_like=True):
@@ -69,47 +62,12 @@ class Running(Row, array_like=True):
     """Who wants it to end and waits for that."""
 
 
-class Instance(Machine):
+class Instance(AnyInstance):
     """One instance; one made by another starts with no neighbours and waits."""
 
-    __slots__ = ("keeper", "place")
+    __slots__ = ()
     ROW = Running
     STEPS: ClassVar[Steps]
-
-    def __init__(
-        self,
-        name: str,
-        place: Place,
-        ups: dict[str, str] | None = None,
-        downs: dict[str, str] | None = None,
-        keeper: bool = False,
-    ) -> None:
-        super().__init__(name)
-        self.place, self.keeper = place, keeper
-        active = ups is not None or downs is not None
-        self.rows[name] = Running(ACTIVE if active else WAITING, dict(ups or {}), dict(downs or {}))
-
-    def key(self, input: Any) -> str:
-        """All inputs are about the instance itself."""
-        return self.name
-
-    @property
-    def state(self) -> str:
-        """Waiting, active, growing, leaving, draining or ended."""
-        state: str = self.rows[self.name].state
-        return state
-
-    @property
-    def ups(self) -> dict[str, str]:
-        """The instances that may send records here, with their operators."""
-        ups: dict[str, str] = self.rows[self.name].ups
-        return ups
-
-    @property
-    def downs(self) -> dict[str, str]:
-        """The instances that records are sent to, with their operators."""
-        downs: dict[str, str] = self.rows[self.name].downs
-        return downs
 
     def late(self, key: str, row: Running, input: Any) -> list[Effect] | None:
         """A message that does not fit is refused, and changes nothing."""

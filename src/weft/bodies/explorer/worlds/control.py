@@ -1,4 +1,4 @@
-"""Worlds for the controller: persons and rules that wish at once, measurements and changes that fail."""
+"""Worlds for the controller: persons, rules and sites that wish at once, measurements and changes that fail."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.bodies.explorer.world import View, World
 from weft.bodies.explorer.worlds.control_ground import CONTROLLER, FAULTS, Board, Plot
-from weft.protocol.control import PERSON, Controller
+from weft.protocol.control import Controller
 
 
 def _without(fault: str) -> Callable[[View], bool]:
@@ -29,7 +29,7 @@ def remembered(view: View) -> bool:
 
 
 def answered(view: View) -> bool:
-    """Every wish has its answer, everything rested, persons got what they asked for, and rules what they should."""
+    """Every wish has its answer, everything rested, and persons, sites and rules got what they should."""
     ground: Board = view.ground
     case = ground.case
     if view.busy or view.timers or view.machine(CONTROLLER).rows:
@@ -38,8 +38,8 @@ def answered(view: View) -> bool:
         return False
     if any(view.faults) or ground.silent_left < case.silent:
         return True  # then a wait may have ended before its turn came
-    persons = {number for number in case.free if case.who(number) == PERSON}
-    return persons | {*case.expected} <= {*ground.asked}
+    acted = {number for number in case.free if case.acts(number)}
+    return acted | {*case.expected} <= {*ground.asked}
 
 
 INVARIANTS = {
@@ -90,6 +90,10 @@ def worlds(
         of("back and forth", Plot("balance o a>b, balance o b>a, balance o b>a", ("1", "2", "3"))),
         of("a person goes back", Plot("balance o a>b, person o b>a, failover o b>a", ("1",))),
         of("a change by another door", Plot("person o a>b, balance o b>a, balance p b>c", ("2", "3"), noticed="1")),
+        of("sites agree upon a change", Plot("balance o a>b, scale p b>c, person q b>d, balance o b>a")),
+        of("sites agree while rules look", Plot("scale o a>b, promise p b>c, balance q c>d", ("2",))),
+        of("sites agree where rules advise", Plot("scale o a>b, promise p b>c, person q c>a", ("2",)), advises=True),
+        of("sites agree upon what rests", Plot("balance o a>b, balance p b>c, scale o b>a", ("1 2",))),
         of("all who wish", Plot(all_kinds, ("3 4 5",))),
         of("no word of a change", Plot("balance o a>b, balance o b>a, person p b>c", ("1", "2"), silent=1)),
         of("early timers", Plot("person o a>b, person p b>c, balance q c>d", ("3",)), early=2),

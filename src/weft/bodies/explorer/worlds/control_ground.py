@@ -11,7 +11,6 @@ from weft.bodies.explorer.world import Choice
 from weft.protocol import Effect
 from weft.protocol.control import (
     FAILOVER,
-    PERSON,
     PRECEDENCE,
     Advise,
     AskFor,
@@ -36,17 +35,17 @@ BLIND = "no rule's wish is carried out but on the last measurements, and these c
 HASTE = "no rule changes what rests"
 UNDONE = "no rule undoes what was changed a while ago"
 TWICE = "every wish is answered once"
-ACTED = "where it advises, only persons' wishes are asked for"
+ACTED = "where it advises, only persons' wishes and what sites agreed upon are asked for"
 RELENTED = "only what rested has rested, and only what was kept is forgotten"
 FAULTS = (TOGETHER, PASSED, BLIND, HASTE, UNDONE, TWICE, ACTED, RELENTED)
-UNMEASURED = (PERSON, FAILOVER)
 
 
 class Plot:
     """Wishes by number (`who of before>after`), what rules wish on each observation, and what comes at any time.
 
     What a wish touches are the places it leaves and joins. An observation is a text of numbers, or None where it is
-    incomplete. `noticed` are changes that come about by another door.
+    incomplete. `noticed` are changes that come about by another door. A wish of balance or scale that no observation
+    names is what sites have agreed upon among themselves.
     """
 
     def __init__(
@@ -79,6 +78,10 @@ class Plot:
     def first(self, one: int, other: int) -> bool:
         """Whether a wish comes before another."""
         return PRECEDENCE.index(self.who(one)) < PRECEDENCE.index(self.who(other))
+
+    def acts(self, number: int) -> bool:
+        """Whether a wish is carried out also where rules only advise."""
+        return number in self.free and self.who(number) != FAILOVER
 
     def undoes(self, one: int, other: int) -> bool:
         """Whether a wish takes back what another did."""
@@ -128,15 +131,15 @@ class Board(msgspec.Struct, frozen=True):
                 fault = BLIND if self.case.looks[number - 1] is None else ""
                 return self.but(fault=self.fault or fault, looking=number, advised=())
             case AskFor(number):
-                fault = self.wrong(number) or (ACTED if self.advises and self.case.who(number) != PERSON else "")
+                fault = self.wrong(number) or (ACTED if self.advises and not self.case.acts(number) else "")
                 return self.but(
                     fault=self.fault or fault, open=_less(self.open, number), asked=_more(self.asked, number),
                     under_way=_more(self.under_way, number),
                 )  # fmt: skip
             case Advise(number):
-                fault = self.wrong(number) or ("" if self.advises and self.case.who(number) != PERSON else ACTED)
+                fault = self.wrong(number) or ("" if self.advises and not self.case.acts(number) else ACTED)
                 fault = fault or (TOGETHER if any(self.case.meet(number, one) for one in self.advised) else "")
-                advised = self.advised if self.case.who(number) in UNMEASURED else _more(self.advised, number)
+                advised = self.advised if number in self.case.free else _more(self.advised, number)
                 return self.but(
                     fault=self.fault or fault, open=_less(self.open, number), asked=_more(self.asked, number),
                     advised=advised,
@@ -168,7 +171,7 @@ class Board(msgspec.Struct, frozen=True):
             return TOGETHER
         if any(case.meet(number, one) and case.first(one, number) for one in self.open):
             return PASSED
-        if case.who(number) in UNMEASURED:
+        if number in case.free:
             return ""
         if not self.looks or number not in (case.looks[self.looks - 1] or ()):
             return BLIND

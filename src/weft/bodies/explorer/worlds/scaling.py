@@ -24,7 +24,8 @@ from weft.protocol.scaling import (
     Place,
     Shrink,
 )
-from weft.protocol.scaling.instance import ACTIVE, DRAINING, ENDED, GROWING, LEAVING, SENDS, TAKES, WAITING
+from weft.protocol.scaling.any_instance import ACTIVE, WAITING
+from weft.protocol.scaling.instance import DRAINING, ENDED, GROWING, LEAVING, SENDS, TAKES
 
 WISHES: dict[str, Input] = {"g": Grow(1), "2": Grow(2), "s": Shrink()}
 

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from weft.bodies.twin.control.carrier import Carrier
+from weft.bodies.twin.control.changes import CONTROLLER
 from weft.bodies.twin.loop import columns as c
 from weft.bodies.twin.plane import Plane
 from weft.bodies.twin.records import names_of
@@ -24,15 +25,13 @@ from weft.model import (
     dataflow,
     observed_of,
 )
-from weft.plan import batch_ms, counting_hops
 from weft.plan.dataflow.rates import cost_ms
 from weft.plan.judging.promises import judged, kept
 from weft.protocol import Effect
-from weft.protocol.control import Consider, Controller, Rounds
+from weft.protocol.control import Consider, Rounds
 from weft.protocol.counting import came
 
 NS_PER_S = 1_000_000_000
-CONTROLLER = "controller"
 
 
 class Steered(Protocol):
@@ -135,13 +134,10 @@ def _quantiles(latencies: c.Ints) -> Quantiles | None:
 
 
 class Advising:
-    """A controller that is told what was observed, and only advises."""
+    """Tells the controller what was observed, and lets rules look at it."""
 
-    def __init__(self, deployment: Deployment, steered: Steered) -> None:
-        self.steered = steered
-        counted = counting_hops(deployment, batch_ms(deployment))
-        self.rounds = Rounds(counted, steered.running())
-        steered.carrier.add(Controller(CONTROLLER, advises=True))
+    def __init__(self, rounds: Rounds, steered: Steered) -> None:
+        self.rounds, self.steered = rounds, steered
 
     def seen(self, observed: Observed) -> None:
         """A period was measured."""

@@ -1,10 +1,10 @@
-"""The control plane: the machines of hosting and moving, carried between the events of the record plane.
+"""What is done to a run of the twin, and who does it? Scenario, agents and desk, between the record plane's events.
 
 Every operator is a fragment of its own. The desk (conductor and mover) stands at the first site of the deployment and
 does not crash; agents crash and restart with their sites. A move pauses its operator from its clean end until it is
 launched at the new site, which takes 20 ms a record that waits for it, or where it has state, as long as that takes
 over the links. What waits travels along; what is under way to the old site is forwarded. Where sites balance, their
-balancers ask for moves; where operators scale, their instances start and stop others.
+balancers ask for moves; where operators scale, their instances ask for more or fewer. All wishes go through `changes`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from functools import cached_property, partial
 
 from weft.bodies.twin.control.balancing import MARK, Balancing
 from weft.bodies.twin.control.carrier import Carrier
-from weft.bodies.twin.control.observing import CONTROLLER, Advising
+from weft.bodies.twin.control.changes import CONTROLLER, DESK, Changes
+from weft.bodies.twin.control.observing import Advising
 from weft.bodies.twin.control.scaling import MARK as SCALE_MARK
 from weft.bodies.twin.control.scaling import Scaling as Autoscaling
 from weft.bodies.twin.outcome.result import Move
@@ -22,13 +23,13 @@ from weft.bodies.twin.outcome.uptime import Outage
 from weft.bodies.twin.records import Records, Scaling, names_of
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
 from weft.model.wishes import MoveTo
-from weft.plan.changing.difference import difference
+from weft.plan import batch_ms, counting_hops
 from weft.plan.changing.fragments import each_alone
-from weft.plan.changing.next_plan import next_plan
-from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan, first_plan
+from weft.plan.changing.running_plan import Rules, first_plan
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
 from weft.protocol.balancing import AGAIN_MS, asks_again
+from weft.protocol.control import Controller, Rounds
 from weft.protocol.hosting import (
     Agent,
     Died,
@@ -42,26 +43,10 @@ from weft.protocol.hosting import (
     Remember,
     Want,
 )
-from weft.protocol.moving import (
-    Ask,
-    Change,
-    Changed,
-    Decide,
-    Decided,
-    Desk,
-    End,
-    InForce,
-    Moot,
-    NotChanged,
-    Start,
-    Turn,
-    Warm,
-    Warmed,
-)
+from weft.protocol.moving import Desk, InForce, Start, Warm, Warmed
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
-DESK = "conductor"
 NEVER = -(1 << 62)
 START_NS_MIN = 1 * NS_PER_S
 MOVE_MS_PER_RECORD = 20.0
@@ -96,14 +81,8 @@ class Steering:
         self.records = records
         self.moves: list[Move] = []
         self.warnings: list[str] = []
-        self.homes: dict[str, str] = dict(placement.homes)
-        self.plan = RunningPlan(0, deployment, placement, ())
         self._keys = {stream: names_of(stream) for stream in placement.homes}
         self._move_ms_per_record = move_ms_per_record
-        self._asked: dict[int, tuple[MoveTo, float]] = {}
-        self._next: dict[int, RunningPlan] = {}
-        self._moving: dict[str, tuple[int, str]] = {}
-        self._before: dict[tuple[int, str], str] = {}
         self._remembered: dict[str, dict[str, int]] = {}
         self._fences: dict[str, int] = {}
         self._alive: dict[str, tuple[str, int]] = {}
@@ -117,24 +96,36 @@ class Steering:
         balance = deployment.control.balance
         self.steered = steers(deployment)
         self.carrier = Carrier(self._delay_ns, self._perform, self._start_ns() if self.steered else 0)
+        hops = deployment if deployment.control.advise is None else counting_hops(deployment, batch_ms(deployment))
+        self.rounds = Rounds(hops, placement)
+        self.carrier.add(Controller(CONTROLLER, advises=deployment.control.advise is not None))
+        self.changes = Changes(
+            deployment, placement, records, self.carrier, self.rounds, lambda: self._rules, self._state_ns
+        )
+        self.homes = self.changes.homes
         for at_s, site, capacity in capacities:
             self._at(at_s, partial(records.set_capacity, site, capacity))
         for at_s, verb, operator, site in instances:
-            self._at(at_s, partial(self.start_instance if verb == "start" else self.stop_instance, operator, site))
+            self._at(at_s, partial(self._scale, operator, site, verb == "start"))
         for what in deployment.scenario:
             self._plan(what)
         if self.steered:
             self._begin()
+        elif instances or deployment.control.scale is not None:
+            self.carrier.add(Desk(DESK))
+            self.changes.plan = first_plan(deployment, placement, self._rules)
+            self.carrier.take(DESK, InForce(0, ()))  # all operators run already, and no agent looks after them
         self.balancing: Balancing | None = None
         if balance is not None:
-            self.balancing = Balancing(balance, deployment, placement, self.carrier, records, self._ask)
+            self.balancing = Balancing(balance, deployment, placement, self.carrier, records, self._move)
         self.scaling: Autoscaling | None = None
         if (scale := deployment.control.scale) is not None:
-            acts = (self.start_instance, self.stop_instance, self.moves)
-            self.scaling = Autoscaling(scale, deployment, placement, self.carrier, records, self.homes, *acts)
+            self.scaling = Autoscaling(
+                scale, deployment, self.changes, self.carrier, records, self.moves, self.warnings, self._paths
+            )
         self.advising: Advising | None = None
         if deployment.control.advise is not None:
-            self.advising = Advising(deployment, self)
+            self.advising = Advising(self.rounds, self)
 
     def up(self, site: str) -> bool:
         """True if a site is not lost."""
@@ -142,7 +133,7 @@ class Steering:
 
     def running(self) -> Placement:
         """Where operators run now."""
-        return Placement(dict(self.homes))
+        return self.changes.plan.placement
 
     @cached_property
     def _paths(self) -> Paths:
@@ -165,7 +156,7 @@ class Steering:
         for site in self.deployment.sites:
             self.carrier.add(Agent(site.name))
         self.carrier.add(Desk(DESK))
-        self.plan = first_plan(self.deployment, self.plan.placement, self._rules)
+        self.changes.plan = first_plan(self.deployment, self.running(), self._rules)
         starts = tuple(Start(fragment, site) for fragment, site in self.homes.items())
         self.carrier.feed(DESK, InForce(0, starts))
 
@@ -183,9 +174,9 @@ class Steering:
     def _plan(self, what: object) -> None:
         match what:
             case MoveAt(at_s=at_s, move=operator, to=to):
-                number = len(self._asked) + 1
-                self._asked[number] = (MoveTo({operator: to}, SCENARIO, "scenario"), at_s)
-                self._at(at_s, lambda: self.carrier.take(DESK, Ask(number)))
+                wish = MoveTo({operator: to}, SCENARIO, "scenario")
+                refused = partial(self._refused, f"{operator} did not move to {to} at {at_s:g} s")
+                self._at(at_s, partial(self.changes.ask, self._store(wish, at_s, refused)))
             case CrashAt(at_s=at_s, crash=site):
                 self._at(at_s, lambda: self._crash(site))
             case RestartAt(at_s=at_s, restart=site):
@@ -194,33 +185,50 @@ class Steering:
                 until_ns = round((at_s + for_s) * NS_PER_S)
                 self._at(at_s, lambda: self._cut(one, other, until_ns))
 
-    def start_instance(self, operator: str, site: str) -> None:
-        """An operator gets one more instance at a site, once its state, if any, has come there over the links."""
-        ready_ns = max(self.carrier.now_ns, self.records.now_ns) + self._state_ns(operator, self.homes[operator], site)
-        self.carrier.at(ready_ns, partial(self.records.start_instance, self._keys[operator], site))
+    def _refused(self, what: str, why_not: str) -> None:
+        self.warnings.append(f"{what}: {why_not}")
 
-    def stop_instance(self, operator: str, site: str) -> None:
-        """An instance ends; what waits for it goes to the others over the links."""
-        try:
-            self.records.stop_instance(self._keys[operator], site)
-        except ValueError as error:
-            self.warnings.append(f"at {self.carrier.now_ns / NS_PER_S:g} s: {error}")
+    def _scale(self, operator: str, site: str, more: bool) -> None:
+        """An instance comes or goes as the run was told to have it; where it cannot be, that is told."""
 
-    def _ask(self, operator: str, to: str, reason: str) -> None:
-        """Asks for a move, at once."""
-        number = len(self._asked) + 1
-        self._asked[number] = (MoveTo({operator: to}, reason, "balance"), max(0, self.carrier.now_ns) / NS_PER_S)
-        self.carrier.feed(DESK, Ask(number))
+        def told(why_not: str | None, word: str) -> None:
+            if why_not is not None:
+                self.warnings.append(f"at {self.carrier.now_ns / NS_PER_S:g} s: {why_not}")
 
-    def _not_changed(self, number: int, reason: str) -> None:
-        """A move did not come about; one that a balancer counts on is asked for again."""
-        wish, at_s = self._asked[number]
-        [(operator, to)] = wish.homes.items()
-        if wish.by == "scenario":
-            self.warnings.append(f"{operator} did not move to {to} at {at_s:g} s: {reason}")
-        elif self.balancing and asks_again(self.homes[operator], self.balancing.homes[operator], to):
-            again = partial(self._ask, operator, to, wish.reason)
+        self.changes.scale(operator, site, more, "asked for", told)
+
+    def _move(self, operator: str, to: str, reason: str) -> None:
+        """Asks for a move that balancers have agreed upon, at once."""
+        at_s = max(0, self.carrier.now_ns) / NS_PER_S
+        again = partial(self._again, operator, to, reason)
+        self.changes.ask(self._store(MoveTo({operator: to}, reason, "balance"), at_s, again), at_once=False)
+
+    def _store(self, wish: MoveTo, at_s: float, refused: Callable[[str], None]) -> int:
+        """Keeps a move for its time; once made it is noted, and where it is refused, somebody is told."""
+
+        def told(why_not: str | None, word: str) -> None:
+            if why_not is None:
+                self._note(number, wish, at_s, word)
+            else:
+                refused(why_not)
+
+        number = self.changes.store(wish, at_s, told)
+        return number
+
+    def _again(self, operator: str, to: str, reason: str, why_not: str) -> None:
+        """A move that a balancer counts on did not come about: it is asked for again."""
+        if self.balancing and asks_again(self.homes[operator], self.balancing.homes[operator], to):
+            again = partial(self._move, operator, to, reason)
             self.carrier.at(self.carrier.now_ns + AGAIN_MS * NS_PER_MS, again)
+
+    def _note(self, number: int, wish: MoveTo, at_s: float, reason: str) -> None:
+        for operator, to in wish.homes.items():
+            before = self.changes.before.get((number, operator))
+            if before is not None:
+                pause_ns = self._paused.get((number, operator))
+                pause_ms = None if pause_ns is None else pause_ns / NS_PER_MS
+                names = self._keys[operator]
+                self.moves.append(Move(*names, before, to, at_s, pause_ms, reason or wish.reason))
 
     def _cut(self, one: str, other: str, until_ns: int) -> None:
         self.records.cut(one, other, until_ns)
@@ -257,7 +265,7 @@ class Steering:
         site = self.homes[fragment]
         if fragment in self._given_up and site not in self._down:
             self._given_up.discard(fragment)
-            change = self._moving[fragment][0] if fragment in self._moving else 0
+            change = self.changes.moving[fragment][0] if fragment in self.changes.moving else 0
             self.carrier.feed(DESK, Want(fragment, site, change=change))
 
     def _delay_ns(self, sender: str, to: str) -> int | None:
@@ -281,7 +289,11 @@ class Steering:
 
     def _perform(self, site: str, effect: Effect) -> None:
         carrier = self.carrier
-        parts = {MARK: self.balancing, SCALE_MARK: self.scaling, f"{CONTROLLER}:": self.advising}
+        if site == CONTROLLER and self.advising is not None:
+            self.advising.perform(site, effect)
+        if self.changes.perform(effect):
+            return
+        parts = {MARK: self.balancing, SCALE_MARK: self.scaling}
         part = parts.get(site.partition(":")[0] + ":")
         if part is not None:
             part.perform(site, effect)
@@ -295,16 +307,8 @@ class Steering:
                 self._launch(site, fragment, epoch)
             case Halt(fragment=fragment, epoch=epoch, clean=clean):
                 self._halt(site, fragment, epoch, clean)
-            case Turn(number=number):
-                carrier.feed(DESK, self._turn(number))
             case Warm(number=number, fragment=fragment):
                 carrier.feed(DESK, Warmed(number, fragment))
-            case Decide(number=number):
-                self._decide(number)
-            case Changed(number=number, reason=reason):
-                self._changed(number, reason)
-            case NotChanged(number=number, reason=reason):
-                self._not_changed(number, reason)
             case GaveUp(fragment=fragment, reason=reason):
                 if fragment not in self._ever_given_up:
                     self.warnings.append(f"{fragment} was given up at {carrier.now_ns / NS_PER_S:g} s: {reason}")
@@ -328,16 +332,16 @@ class Steering:
             return
         key = self._keys[fragment]
         cost_ns = 0
-        if fragment in self._moving:
-            cost_ns = self._move_ns(fragment, self._moving[fragment][1], site)
+        if fragment in self.changes.moving:
+            cost_ns = self._move_ns(fragment, self.changes.moving[fragment][1], site)
         agent = self.carrier.machines[site]
 
         def launched() -> None:
             if self.carrier.machines.get(site) is agent and self._fences.get(fragment, 0) <= epoch:
                 self._alive[fragment] = (site, epoch)
                 self.records.release(key)
-                if fragment in self._moving:
-                    number = self._moving.pop(fragment)[0]
+                if fragment in self.changes.moving:
+                    number = self.changes.moving.pop(fragment)[0]
                     now_ns = self.carrier.now_ns
                     self._paused[number, fragment] = now_ns - self._halted_ns.get(fragment, now_ns)
                 self.carrier.take(site, Launched(fragment, epoch))
@@ -370,34 +374,3 @@ class Steering:
         # The moment after its last service ended, for steering comes before the events of its moment.
         after_ns = ends_ns + 1 - now_ns if ends_ns > now_ns else 0
         self.carrier.feed(site, Halted(fragment, epoch, clean=clean or after_ns == 0), after_ns)
-
-    def _turn(self, number: int) -> Change | Moot:
-        then = next_plan(self.plan, self._asked[number][0], self._rules, number)
-        if isinstance(then, Impossible):
-            return Moot(number, then.why)
-        self._next[number] = then
-        change = difference(self.plan, then)
-        ends = tuple(End(old.id, old.site, drains) for old, drains in change.ends)
-        return Change(number, ends, tuple(Start(new.id, new.site) for new in change.starts))
-
-    def _decide(self, number: int) -> None:
-        if self.plan.number != number:
-            self.plan = self._next.pop(number)
-            for operator, to in self.plan.placement.homes.items():
-                if self.homes[operator] != to:
-                    self._before[number, operator] = self.homes[operator]
-                    self._moving[operator] = (number, self.homes[operator])
-                    self.records.rehome(self._keys[operator], to)
-                    self.homes[operator] = to
-        self.carrier.feed(DESK, Decided(number))
-
-    def _changed(self, number: int, reason: str) -> None:
-        wish, at_s = self._asked[number]
-        for operator, to in wish.homes.items():
-            if (number, operator) not in self._before:
-                continue
-            query, name = self._keys[operator]
-            pause_ns = self._paused.get((number, operator))
-            pause_ms = None if pause_ns is None else pause_ns / NS_PER_MS
-            before = self._before[number, operator]
-            self.moves.append(Move(query, name, before, to, at_s, pause_ms, reason or wish.reason))

@@ -48,7 +48,7 @@ FREE_FROM = STARTED  # ahead: when all that has come will be served
 # An operator.
 WAITS, LIMIT, SERVICE, KEY_SELECTIVITY, ARRIVED, BEGUN, ENDED, PASS = range(8, 16)  # what every visit needs ends here
 MANY, COST, KEY_COST, KIND, BLOCKS, PARKED, PARKED_END, OUTSIDE, OUTSIDE_END, DROPPED, DUE = range(18, 29)
-RING_0, RING_1, RING_SIZE, WINDOW, QUERY = range(29, 34)
+RING_0, RING_1, RING_SIZE, WINDOW, LOSERS = range(29, 34)
 INSTANCES, INSTANCES_N, FIRST_OF = range(34, 37)  # where it has several; a further one knows the first
 OPERATOR_SIZE = 40
 FILTER, JOIN_RECORDS, JOIN_SECONDS, WINDOW_RECORDS, WINDOW_SECONDS, ORDER = range(6)
@@ -69,6 +69,9 @@ LINK_SIZE = 8
 # A sink.
 SINK_NUMBER = 1
 SINK_SIZE = 2
+
+# The queries that lose a record which an operator drops: how many, then each.
+LOSERS_N = 0
 
 # A query: what it has lost, its sources, and (in x) the share it may lose.
 LOST_N, QUERY_SOURCES_N, QUERY_LOSS, QUERY_SOURCES = range(4)

@@ -1,4 +1,4 @@
-"""Records and their events: a free list of records, a timing wheel, and a heap for the slot at hand.
+"""Which event comes next? Records with their moments: a free list, a timing wheel, a heap for the slot at hand.
 
 An event is a record with a TIME. What lies in a later slot of the wheel is an unordered list; when its slot comes,
 it enters a small binary heap ordered by (TIME, KEY). What lies beyond one turn of the wheel waits in a coarse wheel,

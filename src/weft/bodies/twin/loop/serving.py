@@ -50,6 +50,8 @@ from weft.bodies.twin.loop.columns import (
     KEY,
     KEY_COST,
     LIMIT,
+    LOSERS,
+    LOSERS_N,
     LOST_N,
     NEVER_NS,
     NEXT,
@@ -58,7 +60,6 @@ from weft.bodies.twin.loop.columns import (
     OUTSIDE,
     PARKED,
     POKED,
-    QUERY,
     QUERY_LOSS,
     QUERY_SOURCES,
     QUERY_SOURCES_N,
@@ -148,21 +149,27 @@ def count_busy(m: Any, s: int, now: int) -> None:
 
 @compiled
 def is_late(m: Any, x: Any, o: int, r: int, now: int) -> Any:
-    """Synergy §3.5: whether a record is past its promise, and the promise lets it be dropped."""
+    """Synergy §3.5: whether a record is past its promise, and every query that would lose it lets it be dropped."""
     if now <= m[r + BIRTH] + m[o + DUE]:
         return False
-    q = m[o + QUERY]
-    born = 0
-    for i in range(m[q + QUERY_SOURCES_N]):
-        born += m[m[q + QUERY_SOURCES + i] + BORN]
-    return np.float64(m[q + LOST_N] + 1) <= x[m[q + QUERY_LOSS]] * np.float64(born)
+    losers = m[o + LOSERS]
+    for at in range(m[losers + LOSERS_N]):
+        q = m[losers + LOSERS_N + 1 + at]
+        born = 0
+        for i in range(m[q + QUERY_SOURCES_N]):
+            born += m[m[q + QUERY_SOURCES + i] + BORN]
+        if np.float64(m[q + LOST_N] + 1) > x[m[q + QUERY_LOSS]] * np.float64(born):
+            return False
+    return True
 
 
 @inlined
 def drop(m: Any, o: int, r: int) -> None:
-    """A record is lost to an operator, and counted."""
+    """A record is lost to an operator, and counted for every query whose results it is behind."""
     m[o + DROPPED] += 1
-    m[m[o + QUERY] + LOST_N] += 1
+    losers = m[o + LOSERS]
+    for at in range(m[losers + LOSERS_N]):
+        m[m[losers + LOSERS_N + 1 + at] + LOST_N] += 1
     give(m, r)
 
 

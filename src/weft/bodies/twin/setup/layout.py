@@ -10,15 +10,16 @@ import numpy as np
 from weft.bodies.twin.loop import columns as c
 from weft.bodies.twin.loop.chance import key_of, passing
 from weft.bodies.twin.records import names_of
-from weft.bodies.twin.setup.derived import record_bytes, work_left_ns
 from weft.bodies.twin.setup.flows import NS_PER_S, TooFine, is_random, steps_of
 from weft.bodies.twin.setup.memory_builder import Arena
 from weft.bodies.twin.setup.routes import Ways
+from weft.bodies.twin.setup.work_ahead import work_left_ns
 from weft.model import Dataflow, Deployment, Operator, Placement, Query, dataflow
 from weft.model.queries import SELECTIVITY_DEFAULT
 from weft.plan.dataflow.intervals import interval_ms
 from weft.plan.dataflow.ordering import is_ordering
 from weft.plan.dataflow.rates import Rates, cost_ms, output_rate
+from weft.plan.dataflow.record_sizes import record_bytes
 
 NS_PER_MS = 1_000_000
 UNBOUNDED = 1 << 60
@@ -86,7 +87,7 @@ def lay_out(
     flow, homes = dataflow(deployment), placement.homes
     rows = {node.stream: a.rows(c.OPERATOR_SIZE) for node in flow.nodes}
     makers = {**sources, **rows}
-    sizes = record_bytes(flow)
+    sizes = record_bytes(deployment, rates)
     for rank, (stream, maker) in enumerate(makers.items()):
         a.set(maker, c.RANK, rank)
         a.set(maker, c.FLOATS, a.floats(sizes[stream], *[0.0] * (c.FLOATS_SIZE - 1)))
@@ -96,7 +97,7 @@ def lay_out(
     due = options.due or DISCIPLINES["deadline"]
     assert due is not None
     left_ns = work_left_ns(deployment, flow, homes, ways) if options.due is not None else {}
-    queries = {query.name: _query(a, flow, query, sources) for query in deployment.queries}
+    losers = _losers(a, deployment, flow, sources)
     promised = _promised(deployment, flow)
     most = _rates_most(a, flow, sources)
     for node in flow.nodes:
@@ -107,7 +108,7 @@ def lay_out(
         _operator(a, o, query, node.operator, seed)
         if node.stream in promised:
             a.set(o, c.DUE, due(round(promised[node.stream] * NS_PER_MS), left_ns.get(node.stream, 0)))
-        a.set(o, c.QUERY, queries[query])
+        a.set(o, c.LOSERS, losers[node.stream])
     query_of_sink, followers = _readers(a, deployment, flow, makers, sites, homes)
     links, gates = _ways(a, ways, sites)
     queues = [node.operator.queue for node in flow.nodes]
@@ -136,6 +137,22 @@ def _sites(a: Arena, deployment: Deployment, sites: dict[str, int]) -> None:
             event = a.rows(c.RECORD_SIZE)
             a.set(event, c.AT, s)
             a.set(s, c.BATCH_EVENT, event)
+
+
+def _losers(a: Arena, deployment: Deployment, flow: Dataflow, sources: dict[str, int]) -> dict[str, int]:
+    """For each stream, a row of the queries whose results come from it."""
+    queries = {query.name: _query(a, flow, query, sources) for query in deployment.queries}
+    behind: dict[str, list[int]] = {node.stream: [] for node in flow.nodes}
+    for query in deployment.queries:
+        for node in flow.behind(query.name):
+            behind[node.stream].append(queries[query.name])
+    rows = {}
+    for stream, those in behind.items():
+        row = rows[stream] = a.rows(c.LOSERS_N + 1 + len(those))
+        a.set(row, c.LOSERS_N, len(those))
+        for at, one in enumerate(those):
+            a.set(row, c.LOSERS_N + 1 + at, one)
+    return rows
 
 
 def _query(a: Arena, flow: Dataflow, query: Query, sources: dict[str, int]) -> int:

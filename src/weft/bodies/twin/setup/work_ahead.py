@@ -1,4 +1,4 @@
-"""What follows from a deployment before anything happens: record sizes, work still ahead."""
+"""How much work is still ahead of a record, on the way from an operator to its farthest sink?"""
 
 from __future__ import annotations
 
@@ -6,18 +6,9 @@ from collections.abc import Mapping
 
 from weft.bodies.twin.setup.routes import Ways
 from weft.model import Dataflow, Deployment
-from weft.plan.dataflow.rates import cost_ms, joins
+from weft.plan.dataflow.rates import cost_ms
 
 NS_PER_MS = 1_000_000
-
-
-def record_bytes(flow: Dataflow) -> dict[str, float]:
-    """Records keep the size of what they were made from; a join's are as large as both together."""
-    size = {name: source.record_bytes for name, source in flow.sources.items()}
-    for node in flow.nodes:
-        inputs = [size[stream] for stream in node.inputs]
-        size[node.stream] = sum(inputs) if joins(node.operator) else max(inputs)
-    return size
 
 
 def work_left_ns(deployment: Deployment, flow: Dataflow, homes: Mapping[str, str], ways: Ways) -> dict[str, int]:

@@ -1,0 +1,171 @@
+"""How does the plan in force change in the twin? Every wish passes the controller, the mover and the one door.
+
+Whoever wishes (the scenario, balancers, instances) is told what became of it. What is decided is done at once to the
+record plane: an operator changes its home, an instance starts when its state has come there, or ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from weft.bodies.twin.control.carrier import Carrier
+from weft.bodies.twin.records import Records, names_of
+from weft.model import Deployment, Placement
+from weft.model.wishes import ScaleTo, Wish
+from weft.plan.changing.difference import difference
+from weft.plan.changing.next_plan import next_plan
+from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
+from weft.protocol import Effect
+from weft.protocol.control import AskFor, Decline, Rounds
+from weft.protocol.moving import Ask, Change, Changed, Decide, Decided, End, Moot, NotChanged, Start, Turn
+
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+DESK = "conductor"
+CONTROLLER = "controller"
+
+Told = Callable[[str | None, str], None]
+"""Told when a wish is over: why it did not come about, or None and a word of the mover's."""
+StateNs = Callable[[str, str, str], int]
+"""How long an operator's state takes from one site to another."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """A wish, when it was asked for, and who is to hear what became of it."""
+
+    wish: Wish
+    at_s: float
+    told: Told
+
+
+class Changes:
+    """Holds the plan in force and where operators are, and makes one of the other as wishes come true."""
+
+    def __init__(
+        self, deployment: Deployment, placement: Placement, records: Records, carrier: Carrier, rounds: Rounds,
+        rules: Callable[[], Rules], state_ns: StateNs,
+    ) -> None:  # fmt: skip
+        self.plan = RunningPlan(0, deployment, placement, ())
+        self.homes: dict[str, str] = dict(placement.homes)
+        self.before: dict[tuple[int, str], str] = {}
+        self.moving: dict[str, tuple[int, str]] = {}
+        self.asked: dict[int, Asked] = {}
+        self._records, self._carrier, self._rounds = records, carrier, rounds
+        self._rules, self._state_ns = rules, state_ns
+        self._next: dict[int, RunningPlan] = {}
+        self._of_wish: dict[int, int] = {}
+        self._of_change: dict[int, int] = {}
+        self._resizing: dict[int, tuple[str, bool]] = {}
+        self._coming: Counter[tuple[str, str]] = Counter()
+
+    def store(self, wish: Wish, at_s: float, told: Told) -> int:
+        """Keeps a wish for its time; the number of its change."""
+        number = len(self.asked) + 1
+        self.asked[number] = Asked(wish, at_s, told)
+        return number
+
+    def ask(self, number: int, at_once: bool = True) -> None:
+        """Tells the controller of a wish, within this step or after it."""
+        wished = self._rounds.wished(self.asked[number].wish, self.plan.placement)
+        self._of_wish[wished.number], self._of_change[number] = number, wished.number
+        (self._carrier.take if at_once else self._carrier.feed)(CONTROLLER, wished)
+
+    def scale(self, stream: str, site: str, more: bool, reason: str, told: Told) -> None:
+        """Asks for one more instance of an operator at a site, or for one less."""
+        number = self.store(self._sized(stream, site, more, reason), max(0, self._carrier.now_ns) / NS_PER_S, told)
+        self._resizing[number] = (site, more)
+        self.ask(number)
+
+    def _sized(self, stream: str, site: str, more: bool, reason: str) -> ScaleTo:
+        """An operator with one instance more or less than it has now."""
+        sites = list(self.plan.placement.instances.get(stream, ()))
+        if more:
+            sites.append(site)
+        elif site in sites:
+            sites.remove(site)
+        return ScaleTo(stream, (self.homes[stream], *sites), reason)
+
+    def perform(self, effect: Effect) -> bool:
+        """Does what controller and mover ask for; False where the effect is not about changes."""
+        match effect:
+            case AskFor(number=number):
+                self._carrier.take(DESK, Ask(self._of_wish[number]))
+            case Decline(number=number, why=why) if number in self._of_wish:
+                self.asked[self._of_wish[number]].told(why, "")
+            case Turn(number=number):
+                self._carrier.feed(DESK, self._turn(number))
+            case Decide(number=number):
+                self._decide(number)
+            case Changed(number=number, reason=word):
+                self._over(number, None, word)
+            case NotChanged(number=number, reason=why):
+                self._over(number, why)
+            case _:
+                return False
+        return True
+
+    def _turn(self, number: int) -> Change | Moot:
+        """What a wish ends and starts, given the plan in force."""
+        wish = self.asked[number].wish
+        if isinstance(wish, ScaleTo) and number in self._resizing:
+            site, more = self._resizing[number]
+            if not more and site not in self.plan.placement.instances.get(wish.stream, ()):
+                return Moot(number, f"no further instance of {wish.stream} runs at {site}")
+            wish = self._sized(wish.stream, site, more, wish.reason)  # others may have come and gone since it was asked
+        then = next_plan(self.plan, wish, self._rules(), number)
+        if isinstance(then, Impossible):
+            return Moot(number, then.why)
+        self._next[number] = then
+        change = difference(self.plan, then)
+        ends = tuple(End(old.id, old.site, drains) for old, drains in change.ends)
+        return Change(number, ends, tuple(Start(new.id, new.site) for new in change.starts))
+
+    def _decide(self, number: int) -> None:
+        """Lets a plan be in force, and does to the record plane what it says."""
+        if self.plan.number != number:
+            before, self.plan = self.plan, self._next.pop(number)
+            for stream, to in self.plan.placement.homes.items():
+                if self.homes[stream] != to:
+                    self.before[number, stream] = self.homes[stream]
+                    self.moving[stream] = (number, self.homes[stream])
+                    self._records.rehome(names_of(stream), to)
+                    self.homes[stream] = to
+            self._resize(before.placement, self.plan.placement)
+        self._carrier.feed(DESK, Decided(number))
+
+    def _over(self, number: int, why_not: str | None, word: str = "") -> None:
+        """A change is over: whoever asked is told, and the controller."""
+        self.asked[number].told(why_not, word)
+        wish = self._of_change[number]
+        self._carrier.feed(CONTROLLER, self._rounds.over(wish, why_not, self.plan.placement))
+
+    def _resize(self, before: Placement, then: Placement) -> None:
+        for stream in dict.fromkeys((*before.instances, *then.instances)):
+            was, is_ = (Counter(one.instances.get(stream, ())) for one in (before, then))
+            for site in (is_ - was).elements():
+                self._start(stream, site)
+            for site in (was - is_).elements():
+                self._stop(stream, site)
+
+    def _start(self, stream: str, site: str) -> None:
+        """An instance takes its share once its state, if any, has come over the links."""
+        now_ns = max(self._carrier.now_ns, self._records.now_ns)
+        self._coming[stream, site] += 1
+        self._carrier.at(now_ns + self._state_ns(stream, self.homes[stream], site), partial(self._come, stream, site))
+
+    def _come(self, stream: str, site: str) -> None:
+        if self._coming[stream, site]:
+            self._coming[stream, site] -= 1
+            self._records.start_instance(names_of(stream), site)
+
+    def _stop(self, stream: str, site: str) -> None:
+        """What waits for an instance goes to the others over the links; one that has not come yet does not come."""
+        if self._coming[stream, site]:
+            self._coming[stream, site] -= 1
+        else:
+            self._records.stop_instance(names_of(stream), site)
+
