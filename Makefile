@@ -20,7 +20,7 @@ help:
 	echo "make test        style, types and tests"
 	echo "make lint        style and types only"
 	echo "make bench       the benchmarks"
-	echo "make check-long  the tests that take minutes"
+	echo "make check-long  the tests that take minutes, within MINUTES=60; SHARD=1/2, ONLY=text and AGAIN=1 as well"
 	echo "make clean       removes what these targets made"
 
 # Sets and exports JAVA_HOME to the first Java of version 17 or later: JAVA_HOME, then PATH, then the usual folders.
@@ -90,9 +90,11 @@ bench: setup
 	$(FIND_JAVA)
 	$(BIN)/weft bench
 
+# Two minutes or two hours: what passed on this code is not done again. See `python -m tests.long --help`.
 check-long: setup
 	$(FIND_JAVA)
-	$(BIN)/python -m pytest -m long
+	$(BIN)/python -m tests.long --minutes $(or $(MINUTES),60) $(if $(SHARD),--shard $(SHARD)) $(if $(ONLY),--only "$(ONLY)") \
+	    $(if $(AGAIN),--again)
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
