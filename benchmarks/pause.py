@@ -64,11 +64,11 @@ def measure(setting: Setting) -> Found:
     """Pauses and batch times of both queries, alone and in fragments, by turns."""
     work = Path(tempfile.mkdtemp(prefix="weft-pause-"))
     found: dict[str, list[Move]] = {}
+    run = Run(deployment_in(work), work / ".weft", Options())
+    thread = threading.Thread(target=run.go, daemon=True)
     try:
-        run = Run(deployment_in(work), work / ".weft", Options())
-        thread = threading.Thread(target=run.go, daemon=True)
         thread.start()
-        while run.phase != "running":
+        while not _flows(run):
             time.sleep(0.1)
             assert thread.is_alive(), "the run did not start"
         time.sleep(setting["warm_s"])
@@ -79,9 +79,9 @@ def measure(setting: Setting) -> Found:
                     if number >= setting["warm_rounds"]:
                         found.setdefault(f"{query} {kind}", []).append(move)
         batches = {query: _batch_ms(run, f"{query}.moved") for query in QUERIES}
+    finally:
         run.stop()
         thread.join(60)
-    finally:
         shutil.rmtree(work, ignore_errors=True)
     pauses = {name: [move.pause_ms for move in held if move.pause_ms is not None] for name, held in found.items()}
     return {
@@ -93,6 +93,14 @@ def measure(setting: Setting) -> Found:
         },
         "ratio": {name: spread([one / batches[name.split()[0]] for one in held], 2) for name, held in pauses.items()},
     }
+
+
+def _flows(run: Run) -> bool:
+    """Whether both queries have given something: a pause begins with a commit."""
+    progress = run.progress
+    return progress is not None and all(
+        sum(rows > 0 for rows, _ in list(progress.history.get(f"{query}.moved", ()))) > 1 for query in QUERIES
+    )
 
 
 def _move(run: Run, query: str, to: str, settle_s: float) -> Move:
