@@ -10,6 +10,8 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
+# Two test processes at most, each with a Spark of its own and whole files; the longest files come first.
+IN_TWO := -n auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 
 help:
@@ -18,7 +20,7 @@ help:
 	echo "make test        style, types and tests"
 	echo "make lint        style and types only"
 	echo "make bench       the benchmarks"
-	echo "make check-long  the tests that take minutes"
+	echo "make check-long  the tests that take minutes, within MINUTES=60; SHARD=1/2, ONLY=text and AGAIN=1 as well"
 	echo "make clean       removes what these targets made"
 
 # Sets and exports JAVA_HOME to the first Java of version 17 or later: JAVA_HOME, then PATH, then the usual folders.
@@ -82,15 +84,17 @@ lint: setup
 test: lint
 	$(FIND_JAVA)
 	echo "pytest"
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(IN_TWO)
 
 bench: setup
 	$(FIND_JAVA)
 	$(BIN)/weft bench
 
+# Two minutes or two hours: what passed on this code is not done again. See `python -m tests.long --help`.
 check-long: setup
 	$(FIND_JAVA)
-	$(BIN)/python -m pytest -m long
+	$(BIN)/python -m tests.long --minutes $(or $(MINUTES),60) $(if $(SHARD),--shard $(SHARD)) $(if $(ONLY),--only "$(ONLY)") \
+	    $(if $(AGAIN),--again)
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse

@@ -8,7 +8,8 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import weft
 import weft.model
 from benchmarks import overhead, pause
-from benchmarks.measuring import cpu_s
+from benchmarks._bench import cpu_s, java_of, spark
 from weft.bodies.live.run import Options, Run
 from weft.model import Deployment
 
@@ -35,11 +36,36 @@ def stored(deployment: Deployment, fsync: bool | None) -> Deployment:
     return replace(deployment, store=replace(store, fsync=fsync))  # type: ignore[call-arg]
 
 
-def choose(fsync: bool | None) -> None:
-    """Let the benchmarks that are used here build their deployments so."""
-    for module, name in ((overhead, "weft_deployment"), (pause, "deployment_in")):
-        build = getattr(module, name)
+@contextmanager
+def chosen(fsync: bool | None) -> Iterator[None]:
+    """Let the benchmarks that are used here build their deployments so, for a while."""
+    builders = ((overhead, "weft_deployment"), (pause, "deployment_in"))
+    before = [getattr(module, name) for module, name in builders]
+    for (module, name), build in zip(builders, before, strict=True):
         setattr(module, name, lambda *words, build=build, **more: stored(build(*words, **more), fsync))
+    try:
+        yield
+    finally:
+        for (module, name), build in zip(builders, before, strict=True):
+            setattr(module, name, build)
+
+
+@contextmanager
+def opened(logs: Path) -> Iterator[Any]:
+    """A session of whichever Weft is measured."""
+    try:
+        from weft.spark.session import lent  # noqa: F401
+    except ImportError:  # another checkout, from before a session could be lent
+        try:
+            from weft.spark.session.starting import start_session
+        except ImportError:  # or from before the folders were split
+            from weft.spark.session import start_session  # type: ignore[attr-defined]
+        session = start_session(logs)
+        yield session
+        session.stop()
+        return
+    with spark(logs) as session:
+        yield session
 
 
 def bulk(data: Path, folder: Path, sites: tuple[str, str]) -> tuple[float, Any]:
@@ -75,7 +101,6 @@ def _batches(query: Any) -> list[tuple[float, float, int]]:
 def pauses(folder: Path, moves: int) -> tuple[dict[str, list[float]], Any]:
     """Pauses in ms of a stateless and a stateful operator that moves to and fro; the first to and fro warms up."""
     folder.mkdir(parents=True)
-    pause.SETTLE_S = SETTLE_S
     run = Run(pause.deployment_in(folder), folder / ".weft", Options())
     thread = threading.Thread(target=run.go, daemon=True)
     thread.start()
@@ -83,10 +108,10 @@ def pauses(folder: Path, moves: int) -> tuple[dict[str, list[float]], Any]:
         time.sleep(0.1)
         assert thread.is_alive(), "the run did not start"
     time.sleep(WARM_S)
-    found: dict[str, list[float]] = {query: [] for query in pause.AIMS}
+    found: dict[str, list[float]] = {query: [] for query in pause.QUERIES}
     for number in range(2 * moves + 2):
-        for query in pause.AIMS:
-            move = pause._move(run, query, "bc"[(number + 1) % 2])
+        for query in pause.QUERIES:
+            move = pause._move(run, query, "bc"[(number + 1) % 2], SETTLE_S)
             if number >= 2 and move.pause_ms is not None:
                 found[query].append(move.pause_ms)
     synced = run.status().get("sync_ms")
@@ -97,18 +122,14 @@ def pauses(folder: Path, moves: int) -> tuple[dict[str, list[float]], Any]:
 
 def measure(asked: Turn) -> Turn:
     """Everything that is asked of this turn."""
-    try:
-        from weft.spark.session.starting import start_session
-    except ImportError:  # another checkout, from before the folders were split
-        from weft.spark.session import start_session  # type: ignore[attr-defined]
-
-    work, data = Path(asked["work"]), Path(asked["data"])
     assert weft.__file__ is not None
     assert Path(weft.__file__).is_relative_to(asked["src"]), f"{weft.__file__} is not in {asked['src']}"
-    choose(asked["fsync"])
-    session = start_session(work / "logs")
-    assert session._jvm is not None
-    java = session._jvm.java.lang.ProcessHandle.current().pid()
+    with chosen(asked["fsync"]), opened(Path(asked["work"]) / "logs") as session:
+        return _measured(asked, java_of(session))
+
+
+def _measured(asked: Turn, java: int) -> Turn:
+    work, data = Path(asked["work"]), Path(asked["data"])
     found: Turn = {"values": {}, "sync_ms": {}, "took_s": {}, "load": os.getloadavg()[0]}
 
     def timed(name: str, act: Callable[[], None]) -> None:
@@ -135,12 +156,9 @@ def measure(asked: Turn) -> Turn:
         for query, values in held.items():
             found["values"][f"pause, {query}"] = statistics.median(values)
 
-    try:
-        for name, act in (("bulk", do_bulk), ("hop", do_hop), ("pause", do_pause)):
-            if name in asked["parts"]:
-                timed(name, act)
-    finally:
-        session.stop()
+    for name, act in (("bulk", do_bulk), ("hop", do_hop), ("pause", do_pause)):
+        if name in asked["parts"]:
+            timed(name, act)
     return found
 
 

@@ -1,6 +1,6 @@
 """What does safety on disk cost? Another checkout of Weft against this one, by turns in one run.
 
-    python -m benchmarks.durability --old PATH [--rounds 3] [--parts bulk,hop,pause] [--folder DIR] [--json]
+    python -m benchmarks.durability [--old PATH] [--folder DIR] [--short] [--json]
 
 Each turn is a process of its own, with PYTHONPATH at one of the two. Bulk: files of records through a filter and a
 projection, on one site and over two, after a run that warms up. Hop: a small file dropped until its records lie in the
@@ -16,7 +16,6 @@ nothing to wait for, so such a folder is told of.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -30,7 +29,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks._bench import ROOT, Found, Setting, asked_setting, finish, parser_of
+
 IN_MEMORY = ("tmpfs", "ramfs")
 FILES = 12
 PARTS = ("bulk", "hop", "pause")
@@ -102,14 +102,19 @@ def make_data(folder: Path, records: int) -> None:
                 out.write(f"{ts},meter-{n % 100},{n % 1000 / 100},{n}\n")
 
 
-def turn(side: Side, work: Path, data: Path, asked: argparse.Namespace) -> dict[str, Any]:
+def turn(side: Side, work: Path, data: Path, setting: Setting) -> dict[str, Any]:
     """Let one side measure itself in a process of its own; what earlier turns wrote is on the disk by then."""
     work.mkdir()
     wanted = {
-        "work": str(work), "data": str(data), "src": str(side.src), "fsync": side.fsync, "parts": asked.parts,
-        "drops": asked.drops, "moves": asked.moves, "result": str(work / "result.json"),
+        "work": str(work), "data": str(data), "src": str(side.src), "fsync": side.fsync,
+        "parts": setting["parts"], "drops": setting["drops"], "moves": setting["moves"],
+        "result": str(work / "result.json"),
     }  # fmt: skip
     os.sync()
+    if side.checkout == ROOT and not setting["own_process"]:
+        from benchmarks._durability_turn import measure as measured
+
+        return measured(wanted)
     command = [sys.executable, "-m", "benchmarks._durability_turn", json.dumps(wanted)]
     environment = {**os.environ, "PYTHONPATH": str(side.src)}
     done = subprocess.run(
@@ -123,29 +128,28 @@ def turn(side: Side, work: Path, data: Path, asked: argparse.Namespace) -> dict[
     return found
 
 
-def measure(pair: tuple[Side, Side], asked: argparse.Namespace) -> dict[str, Any]:
+def measure(pair: tuple[Side, Side], folder: Path | None, setting: Setting) -> Found:
     """All rounds; whoever was first in one is second in the next."""
     begun_s = time.monotonic()
-    work = work_folder(asked.folder)
+    work = work_folder(folder)
     kind = file_system(work)
     if kind in IN_MEMORY:
         print(f"{work} lies in memory ({kind}): syncing costs nothing there; give --folder", file=sys.stderr)
     turns: dict[str, list[dict[str, Any]]] = {side.name: [] for side in pair}
     try:
-        make_data(work / "data", asked.records)
-        for number in range(asked.rounds):
+        make_data(work / "data", setting["records"])
+        for number in range(setting["rounds"]):
             for side in pair if number % 2 == 0 else reversed(pair):
-                print(f"round {number + 1} of {asked.rounds}: {side.name}", file=sys.stderr, flush=True)
+                print(f"round {number + 1} of {setting['rounds']}: {side.name}", file=sys.stderr, flush=True)
                 room = work / f"{number}-{side.name.replace(' ', '-')}"
-                turns[side.name].append(turn(side, room, work / "data", asked))
+                turns[side.name].append(turn(side, room, work / "data", setting))
     finally:
         shutil.rmtree(work, ignore_errors=True)
     base, other = (turns[side.name] for side in pair)
     return {
         "file_system": kind,
         "folder": str(work.parent),
-        "rounds": asked.rounds,
-        "records": asked.records,
+        "rounds": setting["rounds"],
         "sides": {side.name: {"checkout": str(side.checkout), "version": side.version()} for side in pair},
         "measured": {name: compared(pair, base, other, name) for name in base[0]["values"]},
         "sync_ms": {name: _synced(held) for name, held in turns.items() if _synced(held)},
@@ -165,7 +169,11 @@ def compared(
         "unit": UNITS[kind],
         "better": BETTER[kind],
         **{
-            side.name: {"median": _short(statistics.median(held)), "range": [_short(min(held)), _short(max(held))]}
+            side.name: {
+                "median": _short(statistics.median(held)),
+                "range": [_short(min(held)), _short(max(held))],
+                "rounds": [_short(value) for value in held],
+            }
             for side, held in zip(pair, values, strict=True)
         },
         "ratio": round(statistics.median(ratios), 3),
@@ -188,8 +196,9 @@ def _synced(turns: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     return found
 
 
-def show(found: dict[str, Any]) -> None:
+def show(setting: Setting, found: Found) -> None:
     """The numbers for people."""
+    del setting
     base, other = found["sides"]
     for name, side in found["sides"].items():
         print(f"{name:<10} {side['version']:<16} {side['checkout']}")
@@ -197,7 +206,7 @@ def show(found: dict[str, Any]) -> None:
     print(f"{found['rounds']} rounds {where}, {found['took_s']} s in all, load {found['load']}")
     for name, one in found["measured"].items():
         shown = "  ".join(
-            f"{side} {one[side]['median']:>9,} ({one[side]['range'][0]:,} to {one[side]['range'][1]:,})"
+            f"{side} {one[side]['median']:>9,} ({' '.join(f'{value:,}' for value in one[side]['rounds'])})"
             for side in (base, other)
         )
         print(f"{name:<16} {one['unit']:<9} {shown}  ratio {one['ratio']} ({one['better']} is better: {one['ratios']})")
@@ -206,32 +215,23 @@ def show(found: dict[str, Any]) -> None:
             print(f"{name}: syncing a batch, {what}: {', '.join(f'{key} {ms} ms' for key, ms in told.items())}")
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--old", type=Path, help="another checkout of Weft: a folder with src/weft")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--records", type=int, default=600_000)
-    parser.add_argument("--drops", type=int, default=14)
-    parser.add_argument("--moves", type=int, default=2, help="to and fro, in each turn")
-    parser.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS))
     parser.add_argument("--folder", type=Path, help="where to work; on the disk that matters")
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    asked = parser.parse_args(words)
+    setting = asked_setting("durability", asked)
     if asked.old is not None and not (asked.old / "src" / "weft").is_dir():
         parser.error(f"{asked.old} holds no src/weft")
-    if set(asked.parts) - set(PARTS):
-        parser.error(f"--parts are some of {', '.join(PARTS)}")
+    if set(setting["parts"]) - set(PARTS):
+        parser.error(f"parts are some of {', '.join(PARTS)}")
     pair = sides(asked.old)
     if pair is None:
         why = "there is no store.fsync in this version to turn off: give another checkout with --old"
         print(json.dumps({"skipped": why}) if asked.json else why)
         return 0
-    found = measure(pair, asked)
-    if asked.json:
-        print(json.dumps(found))
-    else:
-        show(found)
+    finish(setting, asked, lambda chosen: measure(pair, asked.folder, chosen), show)
     return 0
 
 

@@ -1,6 +1,6 @@
 """What does measuring cost? The same run with and without it, in one session, by turns.
 
-    python -m benchmarks.measuring [--records 1500000] [--rounds 6] [--json]
+    python -m benchmarks.measuring [--short] [--json]
 
 Files of records through three fused operators, one of which is counted on the way because nothing else tells how many
 records it gave, and a window. Without measuring nobody looks at Spark's reports, stages and manifests, nothing is
@@ -14,22 +14,16 @@ in the end): the first rounds do not count.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import shutil
-import statistics
 import tempfile
-import time
 from pathlib import Path
-from typing import Any
 
+from benchmarks._bench import Found, Setting, cpu_s, go, java_of, line, ratios, spark, spread, turns
 from benchmarks.overhead import COLUMNS, make_data, per_record_ms
 from weft.bodies.live.run import Options, Run
 from weft.model import Deployment, Operator, Query, Sink, Site, Source, Watermark
 
-FILES = 30
-WARM_ROUNDS = 4
+SIDES = {"with": True, "without": False}
 
 
 def deployment_in(folder: Path) -> Deployment:
@@ -57,12 +51,6 @@ def deployment_in(folder: Path) -> Deployment:
     return Deployment((Site("a"),), (source,), (plain, windowed), folder=str(folder))
 
 
-def cpu_s(java: int) -> float:
-    """CPU seconds of this process and of Spark's."""
-    fields = Path(f"/proc/{java}/stat").read_text().rpartition(")")[2].split()
-    return time.process_time() + sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-
-
 def one_turn(data: Path, folder: Path, measured: bool, java: int) -> tuple[float, float]:
     """Milliseconds of batch time per record, over both queries, and CPU seconds of the turn."""
     folder.mkdir(parents=True)
@@ -84,56 +72,39 @@ def one_turn(data: Path, folder: Path, measured: bool, java: int) -> tuple[float
     return total, took_s
 
 
-def measure(records: int, rounds: int) -> dict[str, Any]:
-    """The ratio of throughputs, with against without."""
-    from weft.spark.session.starting import start_session
-
+def measure(setting: Setting) -> Found:
+    """Throughput and CPU seconds, with against without."""
     work = Path(tempfile.mkdtemp(prefix="weft-measuring-"))
-    session = start_session(work / "logs")
+    costs: dict[str, list[float]] = {name: [] for name in SIDES}
+    cpus: dict[str, list[float]] = {name: [] for name in SIDES}
     try:
-        make_data(session, work / "data", records, FILES)
-        java = session._jvm.java.lang.ProcessHandle.current().pid()
-        costs: dict[bool, list[float]] = {True: [], False: []}
-        cpus: dict[bool, list[float]] = {True: [], False: []}
-        for number in range(WARM_ROUNDS + rounds):
-            for measured in (True, False) if number % 2 else (False, True):
-                cost, cpu = one_turn(work / "data", work / f"{number}-{measured}", measured, java)
-                if number >= WARM_ROUNDS:
-                    costs[measured].append(cost)
-                    cpus[measured].append(cpu)
+        with spark(work / "logs") as session:
+            make_data(session, work / "data", setting["records"], setting["files"])
+            java = java_of(session)
+            for number, name, counts in turns(list(SIDES), setting["rounds"], setting["warm_rounds"]):
+                cost, cpu = one_turn(work / "data", work / f"{number}-{name}", SIDES[name], java)
+                if counts:
+                    costs[name].append(cost)
+                    cpus[name].append(cpu)
     finally:
-        session.stop()
         shutil.rmtree(work, ignore_errors=True)
-    medians = {measured: statistics.median(held) for measured, held in costs.items()}
-    ratios = [without / with_ for with_, without in zip(costs[True], costs[False], strict=True)]
     return {
-        "records": records,
-        "rounds": rounds,
-        "throughput_per_s": {"with": round(1000 / medians[True]), "without": round(1000 / medians[False])},
-        "ratio": round(statistics.median(ratios), 3),
-        "cpu_s": {"with": round(sum(cpus[True]), 1), "without": round(sum(cpus[False]), 1)},
-        "cpu_ratio": round(sum(cpus[False]) / sum(cpus[True]), 3),
-        "ratios": [round(ratio, 3) for ratio in ratios],
+        "throughput_per_s": {name: spread([1000 / one for one in held], 0) for name, held in costs.items()},
+        "ratio": ratios(costs["without"], costs["with"]),
+        "cpu_s": {name: spread(held, 2) for name, held in cpus.items()},
+        "cpu_ratio": ratios(cpus["without"], cpus["with"]),
     }
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=1_500_000)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    found = measure(asked.records, asked.rounds)
-    if asked.json:
-        print(json.dumps(found))
-        return
-    print(f"with measuring     {found['throughput_per_s']['with']:>9,} records/s")
-    print(f"without            {found['throughput_per_s']['without']:>9,} records/s")
-    print(f"ratio              {found['ratio']:>9} (at least 0.97 is the aim; by round: {found['ratios']})")
-    cpu = found["cpu_s"]
-    print(f"ratio of CPU time  {found['cpu_ratio']:>9} ({cpu['with']} s with, {cpu['without']} s without)")
+def show(setting: Setting, found: Found) -> None:
+    """The figures for people, with all rounds."""
+    for name in SIDES:
+        print(line(f"{name} measuring", found["throughput_per_s"][name], "records/s"))
+    print(line("with over without", found["ratio"]), setting.aim("ratio.median"))
+    for name in SIDES:
+        print(line(f"{name} measuring", found["cpu_s"][name], "CPU s"))
+    print(line("without over with, CPU", found["cpu_ratio"]))
 
 
 if __name__ == "__main__":
-    main()
+    go("measuring", __doc__, measure, show)

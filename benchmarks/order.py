@@ -1,6 +1,6 @@
 """What does ordering cost? The same query with and without `weft.order`, and the ordering unit alone.
 
-    python -m benchmarks.order [--records 1000000] [--batch 100000] [--rounds 5] [--json]
+    python -m benchmarks.order [--short] [--json]
 
 On Spark: parquet files of records, a third of them late, through a projection into parquet files, in one session, by
 turns; records over the time Spark spent on the batches, the first two of each turn and the first rounds left out, in
@@ -12,22 +12,21 @@ machine's absolute figures mean little.
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
 import os
 import shutil
-import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks._bench import Found, Setting, go, line, ratios, spark, spread, turns
 from weft.model import Order
 from weft.protocol.ordering import Ordering
 
@@ -35,7 +34,6 @@ SCHEMA = "ts TIMESTAMP, meter STRING, kwh DOUBLE, n BIGINT"
 SHAPED = ("ts", "upper(meter) AS meter", "kwh * 1000 AS wh", "n")
 START_US = 1_700_000_000_000_000
 WARM_BATCHES = 2
-WARM_ROUNDS = 3
 WAIT_S_MAX = 600.0
 
 
@@ -116,14 +114,8 @@ def held_bytes(records: int) -> dict[str, float]:
     return found
 
 
-def weft_session(logs: Path) -> Any:
-    """As `weft run` starts it."""
-    from weft.spark.session.starting import start_session
-
-    return start_session(logs)
-
-
-def usual_session(logs: Path) -> Any:
+@contextmanager
+def usual(logs: Path) -> Iterator[Any]:
     """As other programs have it; sources have names there too, so that the query is the same."""
     from pyspark.sql import SparkSession
 
@@ -133,74 +125,64 @@ def usual_session(logs: Path) -> Any:
     builder = builder.config("spark.sql.streaming.queryEvolution.enableSourceEvolution", "true")
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")  # it tells of every query that is stopped
-    return session
+    yield session
+    session.stop()
 
 
-def by_turns(start: Callable[[Path], Any], records: int, batch: int, rounds: int) -> dict[str, float]:
+SESSIONS = {"weft": spark, "usual": usual}
+
+
+def by_turns(kind: str, setting: Setting) -> Found:
     """Records per second with and without ordering in one session."""
     work = Path(tempfile.mkdtemp(prefix="weft-order-"))
-    session = start(work / "logs")
-    session.conf.set("spark.sql.shuffle.partitions", "1")
     rates: dict[str, list[float]] = {"plain": [], "ordered": []}
     try:
-        make_data(work / "data", records, batch)
-        for number in range(WARM_ROUNDS + rounds):
-            print(f"{start.__name__}: round {number + 1} of {WARM_ROUNDS + rounds}", file=sys.stderr)
-            for name, found in rates.items():
-                rate = throughput(session, work / "data", work / f"{name}-{number}", records, name == "ordered")
-                if number >= WARM_ROUNDS:
-                    found.append(rate)
+        make_data(work / "data", setting["records"], setting["batch"])
+        with SESSIONS[kind](work / "logs") as session:
+            session.conf.set("spark.sql.shuffle.partitions", "1")
+            for number, name, counts in turns(list(rates), setting["rounds"], setting["warm_rounds"]):
+                print(f"{kind} session: round {number + 1}, {name}", file=sys.stderr)
+                room = work / f"{name}-{number}"
+                rate = throughput(session, work / "data", room, setting["records"], name == "ordered")
+                rates[name] += [rate] if counts else []
     finally:
-        session.stop()
         shutil.rmtree(work, ignore_errors=True)
-    plain, ordered = (statistics.median(rates[name]) for name in ("plain", "ordered"))
-    return {"plain": round(plain), "ordered": round(ordered), "ratio": round(ordered / plain, 3)}
+    told = {name: spread(held, 0) for name, held in rates.items()}
+    return {**told, "ratio": ratios(rates["ordered"], rates["plain"])}
 
 
-def measure(records: int, batch: int, rounds: int) -> dict[str, Any]:
+def measure(setting: Setting) -> Found:
     """All figures, ordered against plain, turn by turn."""
     sessions = {}
-    for start in (weft_session, usual_session):
+    for kind in setting["sessions"]:
+        if len(setting["sessions"]) == 1:
+            sessions[kind] = by_turns(kind, setting)
+            continue
         # A process of its own: settings of the first session would stay in Java.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-            sessions[start.__name__] = process.submit(by_turns, start, records, batch, rounds).result()
-    weft = sessions["weft_session"]
+            sessions[kind] = process.submit(by_turns, kind, setting).result()
+    units: dict[str, list[float]] = {"a record at a time": [], "a batch at once": []}
+    for _, name, counts in turns(list(units), setting["unit_rounds"], setting["unit_warm_rounds"]):
+        rate = alone(setting["records"], setting["batch"], name == "a batch at once")
+        units[name] += [rate] if counts else []
     return {
-        "records": records,
-        "batch": batch,
-        "rounds": rounds,
-        "throughput_per_s": {name: weft[name] for name in ("plain", "ordered")},
-        "throughput_ratio": weft["ratio"],
         "sessions": sessions,
-        "alone_per_s": {
-            "a record at a time": round(max(alone(records, batch, False) for _ in range(rounds))),
-            "a batch at once": round(max(alone(records, batch, True) for _ in range(rounds))),
-        },
-        "bytes_per_held_record": held_bytes(min(records, 200_000)),
+        "alone_per_s": {name: spread(held, 0) for name, held in units.items()},
+        "bytes_per_held_record": held_bytes(min(setting["records"], 200_000)),
     }
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--batch", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    found = measure(asked.records, asked.batch, asked.rounds)
-    if asked.json:
-        print(json.dumps(found))
-        return
+def show(setting: Setting, found: Found) -> None:
+    """The figures for people, with all rounds."""
     for name, rates in found["sessions"].items():
-        print(f"{name:<13} without ordering   {rates['plain']:>12,} records/s")
-        print(f"{'':<13} with ordering      {rates['ordered']:>12,} records/s")
-        print(f"{'':<13} ratio              {rates['ratio']:>12} (at least 0.4 is the aim)")
+        print(line(f"{name} session, without ordering", rates["plain"], "records/s"))
+        print(line(f"{name} session, with ordering", rates["ordered"], "records/s"))
+        print(line(f"{name} session, with over without", rates["ratio"]), setting.aim(f"sessions.{name}.ratio.median"))
     for name, rate in found["alone_per_s"].items():
-        print(f"unit alone    {name:<18} {rate:>12,} records/s (at least 5,000,000 is the aim)")
+        print(line(f"unit alone, {name}", rate, "records/s"), setting.aim(f"alone_per_s.{name}.median"))
     for name, size in found["bytes_per_held_record"].items():
-        print(f"memory        {name:<18} {size:>12} bytes a record held, beside the record itself")
+        print(f"memory, {name:<26} {size:>12} bytes a record held, beside the record itself")
 
 
 if __name__ == "__main__":
-    main()
+    go("order", __doc__, measure, show)

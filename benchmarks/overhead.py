@@ -1,27 +1,27 @@
 """What does Weft cost? The same query hand-written in Structured Streaming and run by Weft, in one session, by turns.
 
-    python -m benchmarks.overhead [--records 1000000] [--rounds 3] [--json]
+    python -m benchmarks.overhead [--short] [--json]
 
-Throughput: files of records through a filter and a projection on one site; records over the time Spark spent on the
-batches, the first two of each turn left out. Hop: a small file dropped into a folder until its records lie in the
-last folder, through two queries (hand-written: file sink, then file source; Weft: a channel between two sites).
-Ratios are medians over rounds; this machine's absolute figures mean little.
+Throughput: files of records through a filter and a projection on one site. Counted three ways, the first batches of
+each turn left out: records over the time that Spark spent on batches; over the time from the first of them to the end
+of the last, as one sees it who waits; and CPU seconds of a whole turn, Spark and Python together, start and end of the
+run included. Hop: a small file dropped into a folder until its records lie in the last folder, through two queries
+(hand-written: file sink, then file source; Weft: a channel between two sites).
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
-import statistics
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks._bench import Found, Setting, cpu_s, go, java_of, line, ratios, spark, spread, turns
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Deployment, Link, Operator, Query, Sink, Site, Source
 
@@ -30,6 +30,7 @@ COLUMNS = (Column("ts", "TIMESTAMP"), Column("meter", "STRING"), Column("kwh", "
 VALID = "SELECT * FROM {} WHERE kwh >= 1"
 SHAPED = "SELECT ts, upper(meter) AS meter, kwh * 1000 AS wh, n FROM {}"
 FILES = 12
+SIDES = {"hand": "hand-written", "weft": "Weft"}
 WARM_BATCHES = 2
 WAIT_S_MAX = 120.0
 
@@ -71,27 +72,33 @@ def per_record_ms(reports: list[tuple[int, float]]) -> float:
     return sum(duration for _, duration in steady) / sum(rows for rows, _ in steady)
 
 
-def hand_throughput(session: Any, data: Path, folder: Path) -> float:
+def per_second(reports: list[dict[str, Any]]) -> dict[str, float]:
+    """Records per second of batch time, and of the time from the first batch to the end of the last."""
+    steady = reports[WARM_BATCHES:]
+    rows = sum(int(report["numInputRows"]) for report in steady)
+    begun_s = [datetime.fromisoformat(report["timestamp"]).timestamp() for report in steady]
+    took_s = [float(report["durationMs"]["triggerExecution"]) / 1000 for report in steady]
+    return {"batches": rows / sum(took_s), "waiting": rows / (begun_s[-1] + took_s[-1] - begun_s[0])}
+
+
+def hand_throughput(session: Any, data: Path, folder: Path) -> dict[str, float]:
     query = hand_written(session, data, folder / "out", folder / "ck", maxFilesPerTrigger="1")
     query.processAllAvailable()
-    reports = [
-        (int(p["numInputRows"]), float(p["durationMs"]["triggerExecution"]))
-        for p in query.recentProgress
-        if p["numInputRows"]
-    ]
+    found = per_second([report for report in query.recentProgress if report["numInputRows"]])
     query.stop()
-    return per_record_ms(reports)
+    return found
 
 
-def weft_throughput(data: Path, folder: Path) -> float:
+def weft_throughput(data: Path, folder: Path) -> dict[str, float]:
     folder.mkdir(parents=True)
     (folder / "in").symlink_to(data)
     deployment = weft_deployment(folder, ("a", "a"), maxFilesPerTrigger="1")
     run = Run(deployment, folder / ".weft", Options(until_done=True))
     run.go()
     assert run.progress is not None
-    reports = [report for report in run.progress.history["q.valid"] if report[0]]
-    return per_record_ms(reports)
+    query = run.progress.engine.runs["q.valid"].query
+    assert query is not None
+    return per_second([report for report in query.recentProgress if report["numInputRows"] > 1])
 
 
 @contextmanager
@@ -163,59 +170,64 @@ def weft_hop(folder: Path, count: int) -> list[float]:
         return drops(folder / "in", lambda: len(list((folder / "out").glob("part-*"))), count)
 
 
-def measure(records: int, rounds: int, drops_each: int) -> dict[str, Any]:
-    """All ratios, Weft against hand-written, turn by turn."""
-    from weft.spark.session.starting import start_session
-
+def measure(setting: Setting) -> Found:
+    """All figures, Weft and hand-written, turn by turn."""
     work = Path(tempfile.mkdtemp(prefix="weft-overhead-"))
-    session = start_session(work / "logs")
     try:
-        make_data(session, work / "data", records)
-        costs: dict[str, list[float]] = {"hand": [], "weft": []}
-        hops: dict[str, list[float]] = {"hand": [], "weft": []}
-        for number in range(rounds + 1):
-            turn = work / f"round-{number}"
-            by_hand = hand_throughput(session, work / "data", turn / "hand")
-            by_weft = weft_throughput(work / "data", turn / "weft")
-            if number:  # the first round warms the compiler
-                costs["hand"].append(by_hand)
-                costs["weft"].append(by_weft)
-        for number in range(rounds):
-            turn = work / f"hop-{number}"
-            hops["hand"] += hand_hop(session, turn / "hand", drops_each)
-            hops["weft"] += weft_hop(turn / "weft", drops_each)
+        with spark(work / "logs") as session:
+            return {**_throughput(session, work, setting), **_hops(session, work, setting)}
     finally:
-        session.stop()
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _throughput(session: Any, work: Path, setting: Setting) -> Found:
+    make_data(session, work / "data", setting["records"], setting["files"])
+    java = java_of(session)
+    held: dict[str, dict[str, list[float]]] = {name: {"batches": [], "waiting": [], "cpu_s": []} for name in SIDES}
+    for number, name, counts in turns(list(SIDES), setting["rounds"], setting["warm_rounds"]):
+        folder = work / f"{name}-{number}"
+        begun_s = cpu_s(java)
+        data = work / "data"
+        one = hand_throughput(session, data, folder) if name == "hand" else weft_throughput(data, folder)
+        one["cpu_s"] = cpu_s(java) - begun_s
+        shutil.rmtree(folder, ignore_errors=True)
+        for figure, values in held[name].items():
+            values.extend([one[figure]] if counts else [])
+    hand, weft = held["hand"], held["weft"]
     return {
-        "records": records,
-        "rounds": rounds,
-        "throughput_per_s": {name: round(1000 / statistics.median(held)) for name, held in costs.items()},
-        "throughput_ratio": round(statistics.median(costs["hand"]) / statistics.median(costs["weft"]), 3),
-        "hop_s": {name: round(statistics.median(held), 3) for name, held in hops.items()},
-        "hop_ratio": round(statistics.median(hops["weft"]) / statistics.median(hops["hand"]), 3),
+        "throughput_per_s": {name: spread(one["batches"], 0) for name, one in held.items()},
+        "throughput_ratio": ratios(weft["batches"], hand["batches"]),
+        "waiting_ratio": ratios(weft["waiting"], hand["waiting"]),
+        "cpu_s": {name: spread(one["cpu_s"], 2) for name, one in held.items()},
+        "cpu_ratio": ratios(hand["cpu_s"], weft["cpu_s"]),
     }
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=1_200_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--drops", type=int, default=12)
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    found = measure(asked.records, asked.rounds, asked.drops)
-    if asked.json:
-        print(json.dumps(found))
-        return
-    print(f"throughput  hand-written {found['throughput_per_s']['hand']:>9,} records/s")
-    print(f"            Weft         {found['throughput_per_s']['weft']:>9,} records/s")
-    print(f"            ratio        {found['throughput_ratio']:>9} (at least 0.95 is the aim)")
-    print(f"one hop     hand-written {found['hop_s']['hand']:>9} s")
-    print(f"            Weft         {found['hop_s']['weft']:>9} s")
-    print(f"            ratio        {found['hop_ratio']:>9} (at most 1.15 is the aim)")
+def _hops(session: Any, work: Path, setting: Setting) -> Found:
+    hops: dict[str, list[float]] = {name: [] for name in SIDES}
+    for number, name, counts in turns(list(SIDES), setting["hop_rounds"], setting["hop_warm_rounds"]):
+        folder, drops_each = work / f"hop-{name}-{number}", setting["drops"]
+        one = hand_hop(session, folder, drops_each) if name == "hand" else weft_hop(folder, drops_each)
+        hops[name] += [sorted(one)[len(one) // 2]] if counts else []
+    return {
+        "hop_s": {name: spread(held) for name, held in hops.items()},
+        "hop_ratio": ratios(hops["weft"], hops["hand"]),
+    }
+
+
+def show(setting: Setting, found: Found) -> None:
+    """The figures for people, with all rounds."""
+    for name, words in SIDES.items():
+        print(line(f"throughput, {words}", found["throughput_per_s"][name], "records/s"))
+    print(line("Weft over hand-written, batches", found["throughput_ratio"]), setting.aim("throughput_ratio.median"))
+    print(line("Weft over hand-written, waiting", found["waiting_ratio"]))
+    for name, words in SIDES.items():
+        print(line(f"a whole turn, {words}", found["cpu_s"][name], "CPU s"))
+    print(line("hand-written over Weft, CPU", found["cpu_ratio"]))
+    for name, words in SIDES.items():
+        print(line(f"one hop, {words}", found["hop_s"][name], "s"))
+    print(line("Weft over hand-written, hop", found["hop_ratio"]), setting.aim("hop_ratio.median"))
 
 
 if __name__ == "__main__":
-    main()
+    go("overhead", __doc__, measure, show)

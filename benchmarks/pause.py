@@ -1,6 +1,6 @@
 """How long does a move hold records up? Pauses of moved operators over the time of their batches, in one run.
 
-    python -m benchmarks.pause [--moves 10] [--json]
+    python -m benchmarks.pause [--short] [--json]
 
 A stateless and a windowed query over a steady source, in one session. Operators move between sites that hold nothing
 else (the fragment stays as it is), and into the fragment of what they read and out of it again (joined, parted). A
@@ -10,16 +10,15 @@ the median over all batches of that fragment between moves. Ratios are medians o
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import statistics
 import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from benchmarks._bench import Found, Setting, go, line, spread
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Constant, Deployment, Link, Operator, Query, Sink, Site, Source, Watermark
 
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 SPENT = ("ending", "deciding", "starting", "first_batch")  # written out, so that older checkouts can be measured too
 COLUMNS = (Column("ts", "TIMESTAMP"), Column("n", "BIGINT"), Column("k", "STRING"))
 RATE_PER_S = 400.0
-SETTLE_S = 4.0
 MOVE_S_MAX = 60.0
-AIMS = {"stateless": 1.7, "stateful": 2.0}
+QUERIES = ("stateless", "stateful")
+WAYS = (("alone", "c"), ("alone", "b"), ("joined", "a"), ("parted", "b"))
 
 
 def deployment_in(folder: Path) -> Deployment:
@@ -61,48 +60,51 @@ def deployment_in(folder: Path) -> Deployment:
     return Deployment(sites, (source,), (plain, windowed), links, folder=str(folder))
 
 
-def measure(moves: int) -> dict[str, Any]:
+def measure(setting: Setting) -> Found:
     """Pauses and batch times of both queries, alone and in fragments, by turns."""
     work = Path(tempfile.mkdtemp(prefix="weft-pause-"))
+    found: dict[str, list[Move]] = {}
+    run = Run(deployment_in(work), work / ".weft", Options())
+    thread = threading.Thread(target=run.go, daemon=True)
     try:
-        run = Run(deployment_in(work), work / ".weft", Options())
-        thread = threading.Thread(target=run.go, daemon=True)
         thread.start()
-        while run.phase != "running":
+        while not _flows(run):
             time.sleep(0.1)
             assert thread.is_alive(), "the run did not start"
-        time.sleep(15)  # the compiler warms up
-        found: dict[str, list[Move]] = {}
-        for number in range(moves + 1):
-            for query in AIMS:
-                for kind, to in (("alone", "c"), ("alone", "b"), ("joined", "a"), ("parted", "b")):
-                    move = _move(run, query, to)
-                    if number:  # the first round warms up what moves need
+        time.sleep(setting["warm_s"])
+        for number in range(setting["warm_rounds"] + setting["rounds"]):
+            for query in QUERIES:
+                for kind, to in WAYS:
+                    move = _move(run, query, to, setting["settle_s"])
+                    if number >= setting["warm_rounds"]:
                         found.setdefault(f"{query} {kind}", []).append(move)
-        batches = {query: _batch_ms(run, f"{query}.moved") for query in AIMS}
+        batches = {query: _batch_ms(run, f"{query}.moved") for query in QUERIES}
+    finally:
         run.stop()
         thread.join(60)
-    finally:
         shutil.rmtree(work, ignore_errors=True)
+    pauses = {name: [move.pause_ms for move in held if move.pause_ms is not None] for name, held in found.items()}
     return {
-        "moves": {name: len(held) for name, held in found.items()},
         "batch_ms": {query: round(value) for query, value in batches.items()},
-        "pause_ms": {name: round(_pause_ms(held)) for name, held in found.items()},
+        "pause_ms": {name: spread(held, 0) for name, held in pauses.items()},
         "spent_ms": {
             name: {part: round(statistics.median(move.spent_ms[part] for move in held)) for part in SPENT}
             for name, held in found.items()
         },
-        "ratio": {name: round(_pause_ms(held) / batches[name.split()[0]], 2) for name, held in found.items()},
-        "aim": AIMS,
+        "ratio": {name: spread([one / batches[name.split()[0]] for one in held], 2) for name, held in pauses.items()},
     }
 
 
-def _pause_ms(moves: list[Move]) -> float:
-    return statistics.median(move.pause_ms for move in moves if move.pause_ms is not None)
+def _flows(run: Run) -> bool:
+    """Whether both queries have given something: a pause begins with a commit."""
+    progress = run.progress
+    return progress is not None and all(
+        sum(rows > 0 for rows, _ in list(progress.history.get(f"{query}.moved", ()))) > 1 for query in QUERIES
+    )
 
 
-def _move(run: Run, query: str, to: str) -> Move:
-    time.sleep(SETTLE_S)
+def _move(run: Run, query: str, to: str, settle_s: float) -> Move:
+    time.sleep(settle_s)
     move = run.move(query, "moved", to)
     deadline = time.monotonic() + MOVE_S_MAX
     while move.pause_ms is None:
@@ -117,24 +119,14 @@ def _batch_ms(run: Run, fragment: str) -> float:
     return statistics.median(duration for rows, duration in run.progress.history[fragment])
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--moves", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    found = measure(asked.moves)
-    if asked.json:
-        print(json.dumps(found))
-        return
-    for name, ratio in found["ratio"].items():
-        query = name.split()[0]
+def show(setting: Setting, found: Found) -> None:
+    """The figures for people, with all rounds."""
+    for name, held in found["ratio"].items():
         spent = ", ".join(f"{part} {ms}" for part, ms in found["spent_ms"][name].items())
-        print(
-            f"{name:<16} pause {found['pause_ms'][name]:>6} ms, batch {found['batch_ms'][query]:>5} ms, "
-            f"ratio {ratio:>5} (at most {AIMS[query]} is the aim): {spent}"
-        )
+        print(line(f"{name}, pause", found["pause_ms"][name], "ms"), f"of which {spent}")
+        print(line(f"{name}, pause over batch", held), setting.aim(f"ratio.{name}.median"))
+    print("batches:", ", ".join(f"{query} {ms} ms" for query, ms in found["batch_ms"].items()))
 
 
 if __name__ == "__main__":
-    main()
+    go("pause", __doc__, measure, show)

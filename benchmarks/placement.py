@@ -1,13 +1,12 @@
 """How good and how fast is placing? Against the exact optimum, a plain annealer and the published greedy, in one run.
 
 Quality counts as the ratio of scores (1 is as good as the rival, below is better); budgets are CPU seconds, after a
-first call that compiles. `python -m benchmarks.placement [--json] [--quick] [--only PART] [--plot FILE]`.
+first call that compiles. Rivals have ten times as long, as each setting says, and each instance has the same for both.
+`python -m benchmarks.placement [--short] [--only PART] [--plot FILE] [--json]`.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
 import time
@@ -17,7 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from benchmarks.textbook import textbook
+from benchmarks._bench import Found, Setting, asked_setting, finish, parser_of
+from benchmarks._textbook import textbook
 from weft.model import (
     Column,
     Control,
@@ -48,6 +48,7 @@ Objective = Literal["latency", "potential"]
 OBJECTIVES: tuple[Objective, ...] = ("potential", "latency")
 KINDS: tuple[tuple[Objective, bool], ...] = tuple((one, tangled) for one in OBJECTIVES for tangled in (False, True))
 CLOCK = time.process_time
+PARTS = ("large", "small", "switched", "fitness", "middle", "schemes")
 WEIGHTS = (Weights(100, 1, 0.001), Weights(1, 1, 1), Weights(10, 1, 0.01))
 
 
@@ -157,21 +158,21 @@ def searched(given: Problem, seconds: float, seed: int = 0) -> float:
     return value(given, Search(given, None, Random(seed)).run(after_seconds(seconds, CLOCK)))
 
 
-def small(count: int) -> dict[str, Any]:
+def small(count: int, seconds: float) -> dict[str, Any]:
     """How often the exact optimum is found, 9 to 12 operators on 3 sites."""
     found: dict[str, Any] = {}
     for objective in OBJECTIVES:
         hits, worst = 0, 1.0
         for seed in range(count):
             given = problem(instance(seed, 9 + seed % 4, 3, objective=objective, tangled=seed % 2 == 0))
-            best, got = value(given, exact_homes(given)), searched(given, 0.5, seed)
+            best, got = value(given, exact_homes(given)), searched(given, seconds, seed)
             hits += got <= best + 1e-9 * abs(best)
             worst = max(worst, 1.0 + (got - best) / max(1e-9, abs(best)))
         found[objective] = {"instances": count, "optimal": hits, "worst_ratio": worst}
     return found
 
 
-def middle(count: int) -> dict[str, Any]:
+def middle(count: int, seconds: float, rival_seconds: float) -> dict[str, Any]:
     """200 operators on 20 sites: refine after 1 s against a plain annealer after 10 s, greedy and the programme.
 
     Both draw by chance, and one instance spreads by some percent: against the plain annealer it is the mean of each
@@ -183,13 +184,13 @@ def middle(count: int) -> dict[str, Any]:
         for seed in range(count):
             given = problem(instance(seed, 200, 20, objective=objective, tangled=tangled))
             by_potential = problem(given.deployment, "potential")
-            ours = [searched(given, 1.0, seed + more) for more in (0, 100, 200)]
-            theirs = [plain_annealer(given, 10.0, seed + more) for more in (0, 100, 200)]
+            ours = [searched(given, seconds, seed + more) for more in (0, 100, 200)]
+            theirs = [plain_annealer(given, rival_seconds, seed + more) for more in (0, 100, 200)]
             ratios.append(statistics.mean(ours) / statistics.mean(theirs))
             pairs.append([one / other for one, other in zip(ours, theirs, strict=True)])
             got = ours[0]
-            to_local.append(got / local_annealer(given, 10.0, seed))
-            to_rich.append(got / rich_annealer(given, 10.0, seed))
+            to_local.append(got / local_annealer(given, rival_seconds, seed))
+            to_rich.append(got / rich_annealer(given, rival_seconds, seed))
             to_greedy.append(got / value(given, greedy_homes(by_potential, as_printed=True)))
             to_dp.append(got / value(given, dp_homes(by_potential)))
         name = f"{objective}, {'joins' if tangled else 'chains'}"
@@ -218,21 +219,21 @@ def switched() -> dict[str, Any]:
     return {"switches": 6, "optimal": found}
 
 
-def fitness(seeds: int) -> dict[str, Any]:
+def fitness(seeds: int, seconds: float, rival_seconds: float) -> dict[str, Any]:
     """Order's fitness, 100 operators on 10 sites and 500 on 20: the gap after 0.5 s to the best that is known."""
     found: dict[str, Any] = {}
     for operators, sites in ((100, 10), (500, 20)):
         gaps = []
         for seed in range(seeds):
             given = traffic(instance(seed, operators, sites, objective="latency", tangled=True))
-            got = searched(given, 0.5, seed)
-            best = min(got, searched(given, 10.0, seed + 1), rich_annealer(given, 10.0, seed))
+            got = searched(given, seconds, seed)
+            best = min(got, searched(given, rival_seconds, seed + 1), rich_annealer(given, rival_seconds, seed))
             gaps.append((got - best) / abs(best))
         found[f"{operators} on {sites}"] = {"gap_to_best_known": gaps}
     return found
 
 
-def schemes(drawings: int) -> dict[str, Any]:
+def schemes(drawings: int, steps: int) -> dict[str, Any]:
     """The six schemes of the source in the twin: refine's mean latency over that of greedy as printed."""
     from weft.lab.schemes import SCHEMES, deployment
     from weft.lab.trials import latency_of, ran, with_place
@@ -245,7 +246,7 @@ def schemes(drawings: int) -> dict[str, Any]:
             world, _ = deployment(scheme, drawing)
             by_potential = problem(with_place(world), "potential")
             printed = by_potential.placement(greedy_homes(by_potential, as_printed=True), "as printed")
-            refined = PLANNERS["refine"](world, None, Random(drawing), after_steps(1_000_000))
+            refined = PLANNERS["refine"](world, None, Random(drawing), after_steps(steps))
             pair = [
                 statistics.mean(latency_of(ran(world, one, seed, warm_up_s=20, measured_s=40)) for seed in (1, 2, 3))
                 for one in (printed, refined)
@@ -256,7 +257,7 @@ def schemes(drawings: int) -> dict[str, Any]:
     return found
 
 
-def large(sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
+def large(sizes: list[list[int]], seconds: float) -> list[dict[str, Any]]:
     """Growth: seconds of greedy, and what refine makes of it in 5 s."""
     rows = []
     for operators, sites in sizes:
@@ -267,7 +268,7 @@ def large(sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
         first = greedy_homes(given)
         greedy_s = CLOCK() - began
         began = CLOCK()
-        got = searched(given, 5.0)
+        got = searched(given, seconds)
         rows.append({
             "operators": operators, "sites": sites, "build_s": built_s, "greedy_s": greedy_s,
             "greedy_ns_per_pair": 1e9 * greedy_s / (operators * sites),
@@ -295,42 +296,56 @@ def draw(rows: list[dict[str, Any]], path: str) -> None:
     plt.close(figure)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--plot", metavar="FILE", help="draw how times grow")
-    parser.add_argument("--quick", action="store_true", help="fewer instances, smaller sizes")
-    parser.add_argument("--only", metavar="PART", help="one of large, small, switched, fitness, middle, schemes")
-    options = parser.parse_args()
+def warm_up() -> None:
+    """Compile everything once, outside the time that counts."""
     warm = problem(instance(0, 60, 50, objective="potential", tangled=True, sparse=True))
     Search(warm, None, Random(0)).run(after_steps(10_000))
     dp_homes(warm)
     exact_homes(problem(instance(0, 9, 3, objective="latency")))
-    sizes = [(200, 20), (500, 50), (2_000, 100), (5_000, 300), (20_000, 1_000)][: 3 if options.quick else 5]
+
+
+def measure(setting: Setting, only: str | None = None) -> Found:
+    """All parts, or one."""
+    warm_up()
     parts: dict[str, Callable[[], Any]] = {
-        "large": lambda: large(sizes),
-        "small": lambda: small(12 if options.quick else 60),
+        "large": lambda: large(setting["sizes"], setting["large_s"]),
+        "small": lambda: small(setting["small_instances"], setting["small_s"]),
         "switched": switched,
-        "fitness": lambda: fitness(1 if options.quick else 2),
-        "middle": lambda: middle(1 if options.quick else 3),
-        "schemes": lambda: schemes(1 if options.quick else 3),
+        "fitness": lambda: fitness(setting["fitness_seeds"], setting["small_s"], setting["rival_s"]),
+        "middle": lambda: middle(setting["middle_instances"], setting["middle_s"], setting["rival_s"]),
+        "schemes": lambda: schemes(setting["drawings"], setting["scheme_steps"]),
     }
-    if options.only is not None and options.only not in parts:
-        parser.error(f"--only: there is no {options.only}; there are: {', '.join(parts)}")
-    wanted = parts if options.only is None else {options.only: parts[options.only]}
-    result: dict[str, Any] = {}
-    for name, measure in wanted.items():
-        print(f"measuring {name} ({len(result) + 1} of {len(wanted)})", file=sys.stderr)
-        result[name] = measure()
-    if options.plot and "large" in result:
-        draw(result["large"], options.plot)
-    if options.json:
-        print(json.dumps(result, indent=2))
-        return
-    for name, part in result.items():
+    found: Found = {}
+    for name in setting["parts"] if only is None else [only]:
+        print(f"measuring {name}", file=sys.stderr)
+        found[name] = parts[name]()
+    return found
+
+
+def show(setting: Setting, found: Found) -> None:
+    """The figures for people."""
+    del setting
+    for name, part in found.items():
         print(name)
         for row in part.items() if isinstance(part, dict) else enumerate(part):
             print("  ", *row)
+
+
+def main(words: list[str] | None = None) -> None:
+    """Measure and print."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--plot", metavar="FILE", help="draw how times grow")
+    parser.add_argument("--only", metavar="PART", choices=PARTS, help=f"one of {', '.join(PARTS)}; not kept")
+    asked = parser.parse_args(words)
+    asked.no_keep = asked.no_keep or asked.only is not None
+
+    def measured(setting: Setting) -> Found:
+        found = measure(setting, asked.only)
+        if asked.plot and "large" in found:
+            draw(found["large"], asked.plot)
+        return found
+
+    finish(asked_setting("placement", asked), asked, measured, show)
 
 
 if __name__ == "__main__":

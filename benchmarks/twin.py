@@ -1,14 +1,16 @@
 """How fast is the twin? Against SimPy's process-per-record model and a bare compiled loop, CPU time in one run.
 
-20 sites, 200 operators in 20 chains, cost U(1, 5) ms, selectivity U(0.8, 1), Poisson 70 ms, delays U(1, 500) ms,
-queues of 100, 60 s; then ten times the sites and operators. The loop is timed alone, as SimPy's and the bare one are,
-and with all that a run does besides: laying out, warnings, quantiles, series, tables.
+    python -m benchmarks.twin [--short] [--json]
+
+Sites in a mesh with chains of filters over them, cost U(1, 5) ms, selectivity U(0.8, 1), Poisson arrivals, delays
+U(1, 500) ms, queues of 100. Every side has as many turns, the same warm-up and each is first as often; ratios are taken
+within a round. The loop is timed alone, as SimPy's and the bare one are; beside it stands `run()` as a user calls it,
+with all that it does besides: laying out, warnings, quantiles, series, tables. SimPy's model keeps a list of latencies
+and nothing else.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Callable
 from random import Random
@@ -17,15 +19,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from benchmarks._bench import Found, Setting, go, line, ratios, spread, turns
 from weft.bodies.twin.loop import columns
 from weft.bodies.twin.loop.chance import exponential, key_of, uniform
 from weft.bodies.twin.run import run
 from weft.model import Cost, Deployment, Link, Operator, Placement, Poisson, Query, Queue, Sink, Site, Source
 
-SECONDS = 60.0
 LENGTH = 10
 GAP_MS = 70.0
-REPEATS = 7
 
 
 def chains(sites_n: int, chains_n: int, seed: int = 7) -> tuple[Deployment, Placement]:
@@ -234,74 +235,78 @@ def bare(plain: Plain, seconds: float, seed: int) -> tuple[int, float]:
     return out, total / max(1, out) / 1e6
 
 
-def cpu_s(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """The least CPU time of several repeats, and the result."""
-    best, result = float("inf"), None
-    for _ in range(repeats):
-        began = time.process_time()
-        result = work()
-        best = min(best, time.process_time() - began)
-    return best, result
-
-
-def loop_only(deployment: Deployment, placement: Placement, seed: int) -> Callable[[], Any]:
-    """The twin's loop alone, laid out anew for each repeat, outside the time counted."""
+def prepared_loop(deployment: Deployment, placement: Placement, seconds: float, seed: int) -> Callable[[], Any]:
+    """The twin's loop alone; what it runs on is laid out outside the time counted."""
     from weft.bodies.twin.run import prepared
 
-    planes = [prepared(deployment, placement, SECONDS, seed) for _ in range(REPEATS)]
-    return lambda: planes.pop().advance(int(SECONDS * 1e9))
+    plane = prepared(deployment, placement, seconds, seed)
+    return lambda: plane.advance(int(seconds * 1e9))
 
 
-def measured() -> dict[str, Any]:
-    """All figures."""
-    deployment, placement = chains(20, 20)
+def cpu_s(work: Callable[[], Any]) -> float:
+    """CPU seconds of one turn."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def measure(setting: Setting) -> Found:
+    """All figures, all sides in each round."""
+    seconds, longer = setting["seconds"], setting["longer"]
+    deployment, placement = chains(setting["sites"], setting["chains"])
+    big = chains(setting["sites"] * setting["larger"], setting["chains"] * setting["larger"])
     plain = Plain(deployment, placement)
-    result = run(deployment, placement, seconds=SECONDS, seed=1)
-    bare(plain, 1.0, 1)
-    simpy_s, (simpy_out, simpy_ms) = cpu_s(lambda: simpy_run(plain, SECONDS, 1), 1)
-    bare_s, (bare_out, bare_ms) = cpu_s(lambda: bare(plain, SECONDS, 1), REPEATS)
-    loop_s, _ = cpu_s(loop_only(deployment, placement, 1), REPEATS)
-    whole_s, _ = cpu_s(lambda: run(deployment, placement, seconds=SECONDS, seed=1), REPEATS)
     # A change of speed that changes nothing: every service ends in an event of its own, so that it can be interrupted.
-    nothing = ((SECONDS / 2, "s0", 1.0),)
-    stepped_s, _ = cpu_s(lambda: run(deployment, placement, seconds=SECONDS, seed=1, capacities=nothing), REPEATS)
-    hour_s, _ = cpu_s(lambda: run(deployment, placement, seconds=60 * SECONDS, seed=1), 1)
-    visits = sum(row["arrived"] for row in result.operator_rows)
-    big, big_placement = chains(200, 200)
-    big_s, _ = cpu_s(loop_only(big, big_placement, 1), REPEATS)
-    mean_ms = sum(one["latency_ms"]["mean"] * one["records_out"] for one in result.queries.values())
+    nothing = ((seconds / 2, "s0", 1.0),)
+    sides: dict[str, Callable[[], Callable[[], Any]]] = {
+        "simpy": lambda: lambda: simpy_run(plain, seconds, 1),
+        "bare": lambda: lambda: bare(plain, seconds, 1),
+        "loop": lambda: prepared_loop(deployment, placement, seconds, 1),
+        "run": lambda: lambda: run(deployment, placement, seconds=seconds, seed=1),
+        "run, longer": lambda: lambda: run(deployment, placement, seconds=longer * seconds, seed=1),
+        "run, interruptible": lambda: lambda: run(deployment, placement, seconds=seconds, seed=1, capacities=nothing),
+        "loop, larger": lambda: prepared_loop(*big, seconds, 1),
+    }
+    held: dict[str, list[float]] = {name: [] for name in sides}
+    for _, name, counts in turns(list(sides), setting["rounds"], setting["warm_rounds"]):
+        took_s = cpu_s(sides[name]())
+        held[name] += [took_s] if counts else []
+    result = run(deployment, placement, seconds=seconds, seed=1)
     out = sum(one["records_out"] for one in result.queries.values())
+    mean_ms = sum(one["latency_ms"]["mean"] * one["records_out"] for one in result.queries.values()) / max(1, out)
+    visits = sum(row["arrived"] for row in result.operator_rows)
+    simpy_out, simpy_ms = simpy_run(plain, seconds, 1)
+    bare_out, bare_ms = bare(plain, seconds, 1)
     return {
+        "cpu_ms": {name: spread([1000 * one for one in times]) for name, times in held.items()},
+        "times_simpy": ratios(held["simpy"], held["loop"], 1),
+        "times_simpy_run": ratios(held["simpy"], held["run"], 1),
+        "times_simpy_run_longer": ratios([longer * one for one in held["simpy"]], held["run, longer"], 1),
+        "times_bare": ratios(held["loop"], held["bare"]),
+        "larger_costs": ratios(held["loop, larger"], held["loop"], 2),
+        "ns_per_visit": spread([1e9 * one / visits for one in held["loop"]], 1),
         "visits": visits,
         "events": result.events,
-        "simpy_s": simpy_s,
-        "bare_s": bare_s,
-        "twin_loop_s": loop_s,
-        "twin_whole_s": whole_s,
-        "ns_per_visit": 1e9 * loop_s / visits,
-        "twin_hour_whole_s": hour_s,
-        "twin_interruptible_whole_s": stepped_s,
-        "times_simpy": simpy_s / loop_s,
-        "times_simpy_whole": simpy_s / whole_s,
-        "times_simpy_hour_whole": 60 * simpy_s / hour_s,
-        "times_bare": loop_s / bare_s,
-        "ten_times_larger_costs": big_s / loop_s,
         "bytes_per_record_in_flight": 8 * (columns.RECORD_SIZE + 1),
         "in_flight_max": result.in_flight_max,
         "records_out": {"simpy": simpy_out, "bare": bare_out, "twin": out},
-        "latency_ms_mean": {"simpy": simpy_ms, "bare": bare_ms, "twin": mean_ms / out},
+        "latency_ms_mean": {"simpy": simpy_ms, "bare": bare_ms, "twin": mean_ms},
     }
 
 
-def main() -> None:
-    """Prints the figures, as JSON where asked."""
-    found = measured()
-    if "--json" in sys.argv:
-        print(json.dumps(found))
-        return
-    for name, value in found.items():
-        print(f"{name:28} {value if not isinstance(value, float) else f'{value:.6g}'}")
+def show(setting: Setting, found: Found) -> None:
+    """The figures for people, with all rounds."""
+    for name, held in found["cpu_ms"].items():
+        print(line(name, held, "CPU ms"))
+    print(line("SimPy over the loop", found["times_simpy"]), setting.aim("times_simpy.median"))
+    print(line("SimPy over run()", found["times_simpy_run"]), setting.aim("times_simpy_run.median"))
+    print(line(f"SimPy over run(), {setting['longer']} times as long", found["times_simpy_run_longer"]))
+    print(line("loop over the bare loop", found["times_bare"]), setting.aim("times_bare.median"))
+    print(line(f"{setting['larger']} times larger costs", found["larger_costs"]))
+    print(line("loop", found["ns_per_visit"], "ns a visit"))
+    for name in ("visits", "events", "bytes_per_record_in_flight", "in_flight_max", "records_out", "latency_ms_mean"):
+        print(f"{name:<34} {found[name]}")
 
 
 if __name__ == "__main__":
-    main()
+    go("twin", __doc__, measure, show)

@@ -7,6 +7,40 @@ from pathlib import Path
 
 import pytest
 
+# Files that take long, the longest first: with two test processes the short ones fill up what is left at the end.
+LONGEST = (
+    "spark/session/test_session.py",
+    "bodies/live/test_placements.py",
+    "bodies/live/test_crashes.py",
+    "bodies/live/test_safety.py",
+    "docs/test_examples.py",
+    "spark/ordering/test_dataframe.py",
+    "spark/storage/test_power_cut.py",
+    "cli/test_errors.py",
+    "spark/fragments/test_wiring.py",
+    "examples/test_nexmark.py",
+    "examples/test_taxi.py",
+    "bodies/live/test_moves.py",
+    "bodies/live/test_between.py",
+    "spark/channels/test_channels.py",
+    "bodies/live/test_measure.py",
+    "bodies/live/test_live.py",
+    "plan/search/test_promises.py",
+    "plan/policies/test_refine.py",
+    "bodies/live/test_file_changed.py",
+    "plan/search/test_incremental.py",
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the longest files and with Spark where several processes share the tests out."""
+    if not hasattr(config, "workerinput"):
+        return
+    here = Path(__file__).parent
+    rank = {str(here / name): at for at, name in enumerate(LONGEST)}
+    on_spark = {str(item.path) for item in items if item.get_closest_marker("spark")}
+    items.sort(key=lambda item: (rank.get(str(item.path), len(rank)), str(item.path) not in on_spark))
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:

@@ -22,7 +22,7 @@ def test_a_ratio_is_taken_within_rounds_and_the_median_over_them() -> None:
     base = [turn(100.0), turn(200.0), turn(400.0)]
     other = [turn(110.0), turn(300.0), turn(400.0)]
     found = durability.compared(PAIR, base, other, "hop")
-    assert found["old"] == {"median": 200.0, "range": [100.0, 400.0]}
+    assert found["old"] == {"median": 200.0, "range": [100.0, 400.0], "rounds": [100.0, 200.0, 400.0]}
     assert (found["ratio"], found["ratios"]) == (1.1, [1.1, 1.5, 1.0])
     assert (found["unit"], found["better"]) == ("ms", "less")
 

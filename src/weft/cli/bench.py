@@ -24,9 +24,12 @@ def bench(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help=f"One of {', '.join(names())}; all unless given.")
     ] = None,
+    short: Annotated[bool, typer.Option("--short", help="A form of seconds, to see that they work.")] = False,
     json: Json = False,
 ) -> None:
     """Run the benchmarks, which are part of a checkout of the project and not of the installed package.
+
+    Each has its setting in benchmarks/settings, prints every round, and appends what it found to results/bench.
 
     \b
     Example:  weft bench overhead
@@ -40,7 +43,8 @@ def bench(
     failed = []
     for one in [name] if name else there:
         note(f"bench {one}")
-        command = [sys.executable, "-m", f"benchmarks.{one}", *(["--json"] if json else [])]
+        options = [*(["--short"] if short else []), *(["--json"] if json else [])]
+        command = [sys.executable, "-m", f"benchmarks.{one}", *options]
         done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE if json else None, text=True)
         if done.returncode:
             failed.append(one)
