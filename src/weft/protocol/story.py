@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from weft.protocol.words import CancelTimer, Effect, Input, Received, Send, SetTimer, TimerFired
+from weft.protocol.words import CancelTimer, Effect, Input, Parcel, Received, Send, SetTimer, TimerFired
 
 NOTHING = "nothing"
 _PLAIN = re.compile(r"[A-Za-z0-9_][\w.:/@*+-]*\Z")
@@ -43,7 +43,7 @@ def word(value: object) -> str:
 
 
 def term(value: msgspec.Struct) -> str:
-    """A message, fact or effect as `Name(f1, epoch 3)`; what is false or empty is left out."""
+    """A message, fact or effect as `Name(f1, epoch 3)`; parcels, and what is false or empty, are left out."""
     parts = []
     for name in value.__struct_fields__:
         held = getattr(value, name)
@@ -51,7 +51,7 @@ def term(value: msgspec.Struct) -> str:
             parts.append(name)
         elif name in _NAMED:
             parts.append(f"{name} {held}")
-        elif held is not False and held != "" and held is not None:
+        elif not isinstance(held, Parcel) and held not in (False, "", None, ()):
             parts.append(word(held))
     return f"{type(value).__name__}({', '.join(parts)})"
 
