@@ -211,7 +211,7 @@ def test_what_drained_has_ended_cleanly(conductor: Conductor) -> None:
     assert told(conductor, FragmentDone("g", 1, HERE))[1] == FragmentEnded("g", 3, True, 1, HERE)
 
 
-def test_every_start_and_stop_carries_the_task_and_one_wanted_without_a_task_keeps_its_own(conductor: Conductor) -> None:
+def test_starts_and_stops_carry_the_task_and_one_wanted_without_a_task_keeps_its_own(conductor: Conductor) -> None:
     assert told(conductor, Want("f", "a", task=TASK))[1] == Send("a", StartFragment("f", 1, TASK))
     assert told(conductor, WAIT)[0] == Send("a", StartFragment("f", 1, TASK))
     assert told(conductor, running(), Want("f", "b"))[0] == Send("a", StopFragment("f", 1, task=TASK))

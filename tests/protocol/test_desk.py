@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from weft.protocol import CancelTimer, Effect, Input, Received, Send, SetTimer, TimerFired
-from weft.protocol.change_messages import Carried, CarryOver, EndedAt, FragmentDiscarded, FragmentPrepared, OpenGate, PrepareFragment
+from weft.protocol.change_messages import (
+    Carried,
+    CarryOver,
+    EndedAt,
+    FragmentDiscarded,
+    FragmentPrepared,
+    OpenGate,
+    PrepareFragment,
+)
 from weft.protocol.hosting import AllRunning, AllStopped, FragmentEnded, FragmentUp, Remember
 from weft.protocol.messages import FragmentFinishing, FragmentRunning, FragmentStopped, StartFragment, StopFragment
 from weft.protocol.moving import (

@@ -37,7 +37,8 @@ from weft.protocol.moving import (
 from weft.protocol.words import Parcel
 
 KEY = "start f"
-TASK, OTHER, HERE, GOES_ON = (Parcel(text) for text in ("what it is", "another", "where it came to", "where it goes on"))
+TASK, OTHER = Parcel("what it is"), Parcel("another")
+HERE, GOES_ON = Parcel("where it came to"), Parcel("where it goes on")
 ENDED = (EndedAt("g", 7, HERE),)
 AFTER = (("g", 7),)
 PREPARE = PrepareFragment(1, "f", TASK, (HERE,))
@@ -74,7 +75,7 @@ def test_what_cannot_be_made_ready_is_told_with_its_reason() -> None:
 
 def test_for_another_change_it_is_made_ready_anew_and_the_former_is_dropped_first() -> None:
     again = told(PREPARE, Warmed(1, "f"), PrepareFragment(2, "f", OTHER))
-    assert again == [CancelTimer(KEY), Cool(1, "f"), Warm(2, "f", OTHER)]
+    assert again == [CancelTimer(KEY), Cool(1, "f", TASK), Warm(2, "f", OTHER)]
 
 
 def test_where_it_goes_on_is_written_down_once_for_the_same_ends() -> None:
@@ -85,7 +86,7 @@ def test_where_it_goes_on_is_written_down_once_for_the_same_ends() -> None:
     assert told(CarriedOver(1, "f", AFTER, GOES_ON), host=host) == [carried]
     assert told(CARRY, host=host) == [carried]
     later = CarryOver(1, "f", TASK, (EndedAt("g", 8, HERE),))
-    assert told(later, host=host) == [Cool(1, "f"), Carry(1, "f", TASK, later.ended)]
+    assert told(later, host=host) == [Carry(1, "f", TASK, later.ended)]
 
 
 def test_a_site_that_has_forgotten_what_it_made_ready_carries_over_all_the_same() -> None:
@@ -103,7 +104,7 @@ def test_what_is_asked_while_the_body_works_waits_and_only_the_last_of_it() -> N
     host = Host("b")
     assert told(PREPARE, CARRY, host=host) == []
     assert told(DISCARD, host=host) == []
-    gone = [CancelTimer(KEY), Cool(1, "f"), says(FragmentDiscarded(1, "f"))]
+    gone = [CancelTimer(KEY), Cool(1, "f", TASK), says(FragmentDiscarded(1, "f"))]
     assert told(Warmed(1, "f"), host=host) == gone
     assert told(PREPARE, CARRY, Warmed(1, "f"), host=host)[-1] == Carry(1, "f", TASK, ENDED)
 
@@ -111,9 +112,11 @@ def test_what_is_asked_while_the_body_works_waits_and_only_the_last_of_it() -> N
 def test_that_a_change_is_off_drops_all_and_is_answered_again_but_not_for_a_later_change() -> None:
     host = Host("b")
     told(CARRY, CarriedOver(1, "f", AFTER, GOES_ON), host=host)
-    assert told(DISCARD, host=host) == [Cool(1, "f"), says(FragmentDiscarded(1, "f"))]
+    assert told(DISCARD, host=host) == [Cool(1, "f", TASK), says(FragmentDiscarded(1, "f"))]
     assert told(DISCARD, host=host) == [says(FragmentDiscarded(1, "f"))]
-    told(PrepareFragment(2, "f", TASK), Warmed(2, "f"), host=host)
+    told(CARRY, CarriedOver(1, "f", AFTER, GOES_ON), host=host)
+    assert told(PrepareFragment(2, "f", OTHER), host=host) == [Warm(2, "f", OTHER)], "the journal may rest on it"
+    told(Warmed(2, "f"), host=host)
     assert told(DISCARD, host=host) == [says(FragmentDiscarded(1, "f"))]
     assert host.preparer.states() == {KEY: "ready"}
 
@@ -121,7 +124,7 @@ def test_that_a_change_is_off_drops_all_and_is_answered_again_but_not_for_a_late
 def test_what_is_ready_is_kept_for_so_long_and_what_was_carried_over_until_it_is_told_otherwise() -> None:
     host = Host("b", preparer_limits=PreparerLimits(100))
     told(PREPARE, Warmed(1, "f"), host=host)
-    assert told(TimerFired(KEY), host=host) == [CancelTimer(KEY), Cool(1, "f")]
+    assert told(TimerFired(KEY), host=host) == [CancelTimer(KEY), Cool(1, "f", TASK)]
     assert told(PREPARE, Warmed(1, "f"), CARRY, host=host)[0] == CancelTimer(KEY)
 
 

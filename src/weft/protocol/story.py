@@ -38,7 +38,7 @@ def word(value: object) -> str:
     if isinstance(value, msgspec.Struct):
         return term(value)
     if isinstance(value, tuple | list):
-        return "[" + ", ".join(word(one) for one in value) + "]"
+        return "[" + ", ".join(word(one) for one in value if not isinstance(one, Parcel)) + "]"
     return str(value)
 
 
@@ -51,9 +51,13 @@ def term(value: msgspec.Struct) -> str:
             parts.append(name)
         elif name in _NAMED:
             parts.append(f"{name} {held}")
-        elif not isinstance(held, Parcel) and held not in (False, "", None, ()):
+        elif held not in (False, "", None, ()) and not _is_parcels(held):
             parts.append(word(held))
     return f"{type(value).__name__}({', '.join(parts)})"
+
+
+def _is_parcels(value: object) -> bool:
+    return isinstance(value, Parcel) or (isinstance(value, tuple) and all(isinstance(one, Parcel) for one in value))
 
 
 def input_text(input: Input) -> str:

@@ -13,11 +13,12 @@ from tests.bodies.drawn_moves import Fake
 from tests.plan.changing.test_next_plan import begun, rules, whole
 from weft.bodies.live import journal
 from weft.bodies.live.changes import Changes
-from weft.bodies.live.desk import DESK, DeskBody
+from weft.bodies.live.desk import DeskBody
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import State
 from weft.bodies.live.transport import InProcess
 from weft.model.wishes import AddQuery, MoveTo, RemoveQuery, TakeOver
+from weft.plan.changing.task import Task
 from weft.spark.fragments.operators import BadOperator
 
 HOMES = {"q.a": "x", "q.b": "y", "r.c": "z"}
@@ -30,10 +31,10 @@ class Failing(Fake):
         super().__init__()
         self.errors = list(errors)
 
-    def prepare(self, fragment: str, epoch: int) -> Any:
+    def prepare(self, task: Task, epoch: int) -> Any:
         if self.errors:
             raise self.errors.pop(0)
-        return super().prepare(fragment, epoch)
+        return super().prepare(task, epoch)
 
 
 @contextmanager
@@ -42,13 +43,13 @@ def desk(folder: Path, fake: Fake) -> Iterator[tuple[DeskBody, Changes, Sites]]:
     state = State(folder / "state")
     state.disk.make(state.path)
     plan = begun(deployment, HOMES)
-    changes = Changes(state, fake, rules(deployment))
+    changes = Changes(state, rules(deployment))
     changes.begin(replace(plan, placement=replace(plan.placement, backups={"q.b": ("z",)})), None)
     transport = InProcess()
-    sites = Sites(state, fake, transport, lambda line: None)
+    sites = Sites(state, lambda site: fake, transport, lambda line: None)
     for site in deployment.sites:
         sites.start(site.name)
-    body = DeskBody(sites.remembered(DESK), sites.remember, changes, transport, lambda line: None, lambda site: False)
+    body = DeskBody(changes, transport, lambda line: None, lambda site: False)
     body.start()
     try:
         yield body, changes, sites

@@ -14,7 +14,7 @@ from weft.bodies.live import journal
 from weft.bodies.live.advising import Advising
 from weft.bodies.live.assembly import assemble
 from weft.bodies.live.changes import Changes
-from weft.bodies.live.desk import DESK, DeskBody
+from weft.bodies.live.desk import DeskBody
 from weft.bodies.live.every import Every
 from weft.bodies.live.failing import RunFailed, failed
 from weft.bodies.live.identity import identity
@@ -24,6 +24,7 @@ from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.resuming import CLOSING, Removal, Resuming, source_files
+from weft.bodies.live.running import Running
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import STOP, CannotRun, State, why_not_writable
 from weft.bodies.live.steering import Steering
@@ -38,8 +39,10 @@ from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.observing.measured import with_measured
 from weft.protocol.hosting import Want
 from weft.spark import embedded
+from weft.spark.engine import SparkEngine
 from weft.spark.failures.causes import cause_of
 from weft.spark.fragments.outputs import Commit
+from weft.spark.measuring.progress import StageTimes
 from weft.spark.storage.disk import Damaged
 
 STATUS_EVERY_S = 1.0
@@ -81,7 +84,7 @@ class Run:
         self._flowed_before_s = 0.0
         self._over = threading.Event()
         self._desk: DeskBody | None = None
-        self._sites: Sites | None = None
+        self._sites: Sites[SparkEngine] | None = None
         self._story: Callable[[str], None] = lambda line: None
         self._steering = Steering(self)
         self._measurements = Measurements(self, self.state.path)
@@ -188,15 +191,15 @@ class Run:
 
     def _begin(self, watch: Callable[[Run], None]) -> None:
         parts = assemble(self.deployment, self.placement, self.state, self.meter, self.options, self._committed)
-        self.spark, self.changes, self.progress = parts.spark, parts.changes, parts.progress
+        self.spark, self.changes = parts.spark, parts.changes
         self.changes.clock_s = self.flowed_s
         transport = InProcess()
-        self._sites = sites = Sites(self.state, parts.engine, transport, self._story)
+        self._sites = sites = Sites(self.state, parts.engines, transport, self._story)
+        running = Running(self.deployment, sites.engines, lambda: self.fragments, StageTimes(parts.spark.session))
+        self.progress = Progress(self.meter, running, self.state)
         for site in self.deployment.sites:
             sites.start(site.name)
-        self._desk = desk = DeskBody(
-            sites.remembered(DESK), sites.remember, self.changes, transport, self._story, self._comes_back
-        )
+        self._desk = desk = DeskBody(self.changes, transport, self._story, self._comes_back)
         if self.deployment.control.advise is not None:
             self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
             self.advising.start()
@@ -310,7 +313,6 @@ class Run:
             self.state.tell("status.json", self.status())
         self.spark.beat()
         self.progress.engine.look_after()
-        self.progress.engine.nudge()
         self._steering.answer()
         if (self.state.path / STOP).exists():
             self._over.set()

@@ -3,9 +3,9 @@
 1. A fragment to come is made ready, and where it goes on is written down, by the body: one thing at a time for each
    fragment. What is asked meanwhile waits, and only the last of it.
 2. The same, asked again, is answered again and not done twice; for another change, or after other ends, it is done
-   anew, and what was there for the former is dropped first.
+   anew, and what was made ready for the former is dropped first.
 3. What was made ready and is neither carried over nor started in time is dropped. What was carried over is not: the
-   journal may rest on it. Only the word that the change is off drops that.
+   journal may rest on it. Only the word that this very change is off drops that.
 4. A fragment that a change has started is no longer to come: words of that change, or of one before, that arrive late
    touch nothing.
 5. Of a channel to drain it is told once it is, for the change and the ends it was asked about.
@@ -133,7 +133,7 @@ class Preparer(Machine):
             return [Send(row.owner, self.readiness(asked.fragment, row))]
         if row.state == CARRIED and row.number == asked.number and row.task == asked.task:
             return []  # the change is past that
-        return [*self.drop(key, row, asked.fragment), *self.prepare(row, asked)]
+        return [*self.leave(key, row, asked.fragment), *self.prepare(row, asked)]
 
     def on_carry(self, key: str, row: ToCome, input: Received) -> list[Effect]:
         """Writes down where it goes on, unless that is done."""
@@ -144,13 +144,15 @@ class Preparer(Machine):
             return [Send(row.owner, Carried(row.number, asked.fragment, row.after, row.carried))]
         if row.state == READY and (row.number, row.task) == (asked.number, asked.task):
             return [CancelTimer(key), *self.carry(row, asked)]
-        return [*self.drop(key, row, asked.fragment), *self.carry(row, asked)]
+        return [*self.leave(key, row, asked.fragment), *self.carry(row, asked)]
 
     def on_discard(self, key: str, row: ToCome, input: Received) -> list[Effect]:
-        """Drops what was made ready for this change, or for one before it."""
+        """Drops what was carried over for this change, or made ready for it or for one before it."""
         asked = input.message
         assert isinstance(asked, DiscardFragment)
-        dropped = self.drop(key, row, asked.fragment) if row.number <= asked.number else []
+        older = row.state == READY and row.number < asked.number
+        same = row.state != ABSENT and row.number == asked.number
+        dropped = self.drop(key, row, asked.fragment) if same or older else []
         return [*dropped, Send(input.sender, FragmentDiscarded(asked.number, asked.fragment))]
 
     def on_gate(self, key: str, row: ToCome, input: Received) -> list[Effect]:
@@ -231,14 +233,21 @@ class Preparer(Machine):
         row.number, row.task, row.after = _asked(asked)
         return [Carry(row.number, asked.fragment, row.task, asked.ended)]
 
+    def leave(self, key: str, row: ToCome, fragment: str) -> list[Effect]:
+        """Makes room for another change: what was made ready is dropped, what was carried over stays on disk."""
+        return self.drop(key, row, fragment) if row.state == READY else self.forget(row)
+
     def drop(self, key: str, row: ToCome, fragment: str) -> list[Effect]:
         """Nothing of it is left."""
-        if row.state == ABSENT:
-            return []
-        timer = [CancelTimer(key)] if row.state == READY else []
-        number, row.state, row.awaits, row.after = row.number, ABSENT, (), ()
+        timer: list[Effect] = [CancelTimer(key)] if row.state == READY else []
+        cool = Cool(row.number, fragment, row.task)
+        return [*timer, cool, *self.forget(row)]
+
+    def forget(self, row: ToCome) -> list[Effect]:
+        """Nothing of it is known any more."""
+        row.state, row.awaits, row.after = ABSENT, (), ()
         row.task, row.ends, row.carried, row.reason, row.impossible = Parcel(), (), Parcel(), "", False
-        return [*timer, Cool(number, fragment)]
+        return []
 
     def readiness(self, fragment: str, row: ToCome) -> Message:
         """How ready it is."""

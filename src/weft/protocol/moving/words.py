@@ -195,10 +195,11 @@ class NotWarmed(Input, frozen=True):
 
 
 class Cool(Effect, frozen=True):
-    """Drop what was made ready or carried over."""
+    """Drop what was made ready or carried over for a change that is off."""
 
     number: int
     fragment: str
+    task: Parcel = Parcel()
 
 
 class LetIn(Effect, frozen=True):

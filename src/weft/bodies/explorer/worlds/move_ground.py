@@ -201,7 +201,8 @@ class Plant(msgspec.Struct, frozen=True):
         fault = BUSY if busy else self.fault
         match effect:
             case Warm():
-                return self.but(warm=tuple(sorted((*self.warm, Ahead(*where)))), fault=fault)
+                rest = (one for one in self.warm if (one.site, one.fragment) != (site, fragment))
+                return self.but(warm=tuple(sorted((*rest, Ahead(*where)))), fault=fault)
             case Carry(ended=ended):
                 return self.but(carrying=tuple(sorted((*self.carrying, Ahead(*where, ended)))), fault=fault)
             case LetIn(ended=ended):
@@ -303,6 +304,10 @@ class Plant(msgspec.Struct, frozen=True):
         for one in self.carrying:
             site, number, fragment, ended = one[:4]
             done = self.but(carrying=_but(self.carrying, one))
+            if number in case.impossible:
+                never = NotCarriedOver(number, fragment, after_of(ended), "it cannot run there")
+                yield Choice(site, never, done)
+                continue
             yield Choice(site, CarriedOver(number, fragment, after_of(ended), Parcel(fragment)), done.carry(one))
             if self.undecided_left:
                 full = done.but(undecided_left=self.undecided_left - 1)
@@ -344,8 +349,8 @@ class Plant(msgspec.Struct, frozen=True):
         ends, starts, lost = self.case.change(self.sites, number)
         held, fault = dict(self.checkpoints), self.fault
         for end in ends:
-            if held[end.fragment].half or any(one.fragment == end.fragment for one in self.lives):
-                fault = BOUNDARY
+            alive = any(one.fragment == end.fragment and self.writes(one) for one in self.lives)
+            fault = BOUNDARY if held[end.fragment].half or alive else fault
         # What was lost goes on from its own checkpoint, though a batch be half written.
         begun = {one.fragment: self.goes_on(number, one.fragment) for one in starts if one.fragment not in lost}
         carried = {one[0]: one[3] for one in self.carried if one[1] == number}

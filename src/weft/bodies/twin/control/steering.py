@@ -1,10 +1,11 @@
 """The control plane: the machines of hosting and moving, carried between the events of the record plane.
 
 Every operator is a fragment of its own. The desk (conductor and mover) stands at the first site of the deployment and
-does not crash; agents crash and restart with their sites. A move pauses its operator from its clean end until it is
+does not crash; hosts crash and restart with their sites. A move pauses its operator from its clean end until it is
 launched at the new site, which takes 20 ms a record that waits for it, or where it has state, as long as that takes
-over the links. What waits travels along; what is under way to the old site is forwarded. Where sites balance, their
-balancers ask for moves; where operators scale, their instances start and stop others.
+over the links; that a site makes ready and carries over what will start there is said and done in no time. What
+waits travels along; what is under way to the old site is forwarded. Where sites balance, their balancers ask for
+moves; where operators scale, their instances start and stop others.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan, firs
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
 from weft.protocol.balancing import AGAIN_MS, asks_again
+from weft.protocol.change_messages import after_of
 from weft.protocol.hosting import (
-    Agent,
     Died,
     Fence,
     GaveUp,
@@ -43,12 +44,15 @@ from weft.protocol.hosting import (
 )
 from weft.protocol.moving import (
     Ask,
+    CarriedOver,
+    Carry,
     Change,
     Changed,
     Decide,
     Decided,
     Desk,
     End,
+    Host,
     InForce,
     Moot,
     NotChanged,
@@ -161,7 +165,7 @@ class Steering:
         for key in self._keys.values():
             self.records.hold(key, False)
         for site in self.deployment.sites:
-            self.carrier.add(Agent(site.name))
+            self.carrier.add(Host(site.name))
         self.carrier.add(Desk(DESK))
         self.plan = first_plan(self.deployment, self.plan.placement, self._rules)
         starts = tuple(Start(fragment, site) for fragment, site in self.homes.items())
@@ -241,7 +245,7 @@ class Steering:
         if site not in self._down:
             return
         self._down.discard(site)
-        self.carrier.add(Agent(site, self._remembered.get(site)))
+        self.carrier.add(Host(site, self._remembered.get(site)))
         self.records.restart(site)
         if self.balancing is not None:
             self.balancing.restart(site)
@@ -293,8 +297,8 @@ class Steering:
                 self._halt(site, fragment, epoch, clean)
             case Turn(number=number):
                 carrier.feed(DESK, self._turn(number))
-            case Warm(number=number, fragment=fragment):
-                carrier.feed(DESK, Warmed(number, fragment))
+            case Warm() | Carry():
+                self._prepare(site, effect)
             case Decide(number=number):
                 self._decide(number)
             case Changed(number=number, reason=reason):
@@ -307,6 +311,12 @@ class Steering:
                 self._given_up.add(fragment)
                 self._ever_given_up.add(fragment)
                 carrier.at(carrier.now_ns + AGAIN_NS, partial(self._take_up, fragment))
+
+    def _prepare(self, site: str, effect: Warm | Carry) -> None:
+        """Every site is ready for any operator."""
+        about = (effect.number, effect.fragment)
+        ready = Warmed(*about) if isinstance(effect, Warm) else CarriedOver(*about, after_of(effect.ended))
+        self.carrier.feed(site, ready)
 
     def _fence(self, fragment: str, epoch: int) -> None:
         self._fences[fragment] = max(epoch, self._fences.get(fragment, 0))
