@@ -41,6 +41,10 @@ class Running:
                 found[name] = engine.runs[name]
         return found
 
+    def drained(self) -> bool:
+        """True if all that runs has come to the end of its inputs."""
+        return all(run.drained() for run in self.runs.values())
+
     def look_after(self) -> None:
         """List what Spark has added to checkpoints since, and let go what is held back on silent streams."""
         for engine in list(self._engines.values()):
