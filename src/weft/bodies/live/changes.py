@@ -145,6 +145,7 @@ class Changes:
             case Decide(number=number, carried=carried):
                 self._work.submit(self._decide, number, carried)
             case Changed(number=number, reason=reason):
+                self._keep_for_readers()  # before the next change gets its turn, and readers of its own
                 self.asked[number].end("done", reason, time.time() * 1000)
             case NotChanged(number=number, reason=reason):
                 self.asked[number].end("refused", reason, time.time() * 1000)
@@ -182,7 +183,6 @@ class Changes:
                     move.decided_ms = time.time() * 1000
             tasks = tuple((new.id, self._task(new, then.fragments, number)) for new in change.starts)
             self.feed(Decided(number, tasks))
-        self._keep_for_readers()
 
     def _write(self, change: Recut, then: RunningPlan, carried: dict[str, GoesOn]) -> None:
         """Let a plan be in force, with where all that it starts goes on; what was lost goes on as it was."""
