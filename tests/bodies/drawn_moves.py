@@ -6,16 +6,15 @@ import random
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import weft.spec
 from weft.bodies.live.assembly import cutting
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.controlling import Controlling
-from weft.bodies.live.desk import DESK, DeskBody
+from weft.bodies.live.desk import DeskBody
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import State
 from weft.bodies.live.transport import InProcess
@@ -23,11 +22,13 @@ from weft.bodies.twin import run as twin
 from weft.model import Deployment, MoveAt, Placement
 from weft.model.wishes import MoveTo
 from weft.plan import place
-from weft.plan.changing.fragments import Fragment
 from weft.plan.changing.running_plan import Rules, first_plan
+from weft.plan.changing.task import GoesOn, Task
 from weft.plan.dataflow.event_times import passes_by_sql
 from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.network.paths import Paths
+from weft.protocol.change_messages import After
+from weft.spark.fragments.positions import Standing
 
 NAMES = ("north", "south", "hub", "cloud")
 Told = list[tuple[str, str, str, str]]
@@ -100,48 +101,43 @@ class Fake:
     """What runs fragments, without Spark: everything is ready at once, and ends at a batch boundary."""
 
     def __init__(self) -> None:
-        self.generations: dict[str, int] = {}
-        self.gates: dict[str, Any] = {}
         self.alive: list[tuple[str, int]] = []
         self.most: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def warm(self, fragment: Fragment, tick: int, ends: Sequence[Fragment]) -> None:
+    def warm(self, task: Task, ends: Sequence[Standing] | None) -> tuple[str, ...]:
+        return tuple(one.fragment.id for one in ends or ())
+
+    def discard_prepared(self, task: Task) -> None:
         pass
 
-    def discard_prepared(self, fragment: str) -> None:
+    def let_in(self, fragment: str, standing: Standing) -> None:
         pass
 
     def channel_drained(self, stream: str, fragment: str) -> bool:
         return True
 
-    def carry_over(self, ends: Sequence[Fragment], starts: Sequence[Fragment]) -> dict[str, int]:
+    def carry_over(self, task: Task, ends: Sequence[Standing], after: After) -> GoesOn:
         running = {name for name, _ in self.alive}
-        assert not running & {one.id for one in ends}, "positions are taken from what has ended"
-        return {one.id: self.generations.get(one.id, 0) + 1 for one in starts}
+        assert not running & {one.fragment.id for one in ends}, "positions are taken from what has ended"
+        return GoesOn(task.fragment, task.generation + 1)
 
-    def changed(self, fragments: tuple[Fragment, ...], generations: dict[str, int]) -> None:
-        self.generations.update(generations)
-
-    def adopt_plan(self, fragments: Sequence[Fragment], generations: dict[str, int], gates: dict[str, Any]) -> None:
-        pass
-
-    def note_homes(self, fragments: Sequence[Fragment]) -> None:
+    def lose(self) -> None:
         pass
 
     def close(self) -> None:
         pass
 
-    def fence(self, fragment: str, epoch: int) -> None:
+    def fence(self, task: Task, epoch: int) -> None:
         pass
 
-    def prepare(self, fragment: str, epoch: int) -> _Launch:
-        return _Launch(self, fragment, epoch)
+    def prepare(self, task: Task, epoch: int) -> _Launch:
+        return _Launch(self, task, epoch)
 
 
 class _Launch:
-    def __init__(self, fake: Fake, fragment: str, epoch: int) -> None:
-        self.fake, self.key = fake, (fragment, epoch)
+    def __init__(self, fake: Fake, task: Task, epoch: int) -> None:
+        self.fake, self.task, self.key = fake, task, (task.fragment.id, epoch)
 
     def start(self) -> None:
         with self.fake._lock:
@@ -149,7 +145,12 @@ class _Launch:
             many = sum(name == self.key[0] for name, _ in self.fake.alive)
             self.fake.most[self.key[0]] = max(many, self.fake.most.get(self.key[0], 0))
 
-    def stop(self, clean: bool = False) -> bool:
+    def standing(self) -> Standing:
+        return Standing(self.task.fragment, self.task.generation)
+
+    def stop(self, clean: bool = False, tells: Callable[[Standing], None] | None = None) -> bool:
+        if tells is not None:
+            tells(self.standing())
         with self.fake._lock:
             if self.key in self.fake.alive:
                 self.fake.alive.remove(self.key)
@@ -169,12 +170,12 @@ def at_the_live_desk(deployment: Deployment, placement: Placement, folder: Path)
     state.disk.make(state.path)
     fake, transport = Fake(), InProcess()
     rules = Rules(cutting(lambda _, operator: weft.spec.is_stateful(operator), passes_by_sql), Paths(deployment))
-    changes = Changes(state, fake, rules)
+    changes = Changes(state, rules)
     changes.begin(first_plan(deployment, placement, rules), None)
-    sites = Sites(state, fake, transport, lambda line: None)
+    sites = Sites(state, lambda site: fake, transport, lambda line: None)
     for site in deployment.sites:
         sites.start(site.name)
-    desk = DeskBody(sites.remembered(DESK), sites.remember, changes, transport, lambda line: None, lambda site: False)
+    desk = DeskBody(changes, transport, lambda line: None, lambda site: False)
     desk.start()
     controlling = Controlling(deployment, lambda: changes.placement, transport, lambda line: None)
     controlling.tell_desk, changes.hand_on = desk.tell, controlling.wish

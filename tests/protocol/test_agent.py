@@ -11,6 +11,7 @@ from weft.protocol.hosting import (
     Fence,
     Halt,
     Halted,
+    LastBatchBegun,
     Launch,
     Launched,
     Refused,
@@ -19,6 +20,7 @@ from weft.protocol.hosting import (
 from weft.protocol.messages import (
     FragmentDone,
     FragmentFailed,
+    FragmentFinishing,
     FragmentPending,
     FragmentRefused,
     FragmentRunning,
@@ -27,7 +29,9 @@ from weft.protocol.messages import (
     StartFragment,
     StopFragment,
 )
+from weft.protocol.words import Parcel
 
+TASK, HERE = Parcel("what it is"), Parcel("where it came to")
 LIMITS = AgentLimits(launch_ms_max=1000, halt_ms_max=100, halt_tries_max=2, clean_ms_max=500)
 
 
@@ -185,3 +189,35 @@ def test_a_clean_end_is_forgotten_with_the_next_launch_and_with_a_crash() -> Non
     ended = (start(1), stop(1, clean=True), Halted("f", 1, clean=True))
     assert told(*ended, start(2), Died("f", 2, "x"), stop(2, clean=True))[-1] == says(FragmentStopped("f", 2))
     assert told(stop(1, clean=True), site=Agent("a", {"f": 1}, LIMITS))[-1] == says(FragmentStopped("f", 1))
+
+
+def test_what_a_fragment_is_comes_with_its_start_and_goes_to_fence_and_launch() -> None:
+    site = Agent("a", limits=LIMITS)
+    begun = told(Received("c", StartFragment("f", 1, TASK)), site=site)
+    assert begun[1:3] == [Fence("f", 1, TASK), Launch("f", 1, TASK)]
+    other = Received("c", StopFragment("f", 1, task=HERE))
+    assert told(other, site=site)[0] == Fence("f", 2, TASK), "what was launched is fenced, not what is meant by now"
+
+
+def test_an_agent_that_has_forgotten_what_a_fragment_is_knows_it_from_the_stop() -> None:
+    stopped = told(Received("c", StopFragment("f", 3, task=TASK)), site=Agent("a", {"f": 3}, LIMITS))
+    assert stopped == [Fence("f", 4, TASK), says(FragmentStopped("f", 3))]
+
+
+def test_where_a_launch_came_to_is_told_while_it_runs_and_with_its_clean_end_alone() -> None:
+    site = Agent("a", limits=LIMITS)
+    assert told(start(1), Launched("f", 1, HERE), site=site)[-1] == says(FragmentRunning("f", 1, HERE))
+    assert told(start(1), site=site) == [says(FragmentRunning("f", 1, HERE))]
+    told(stop(1, clean=True), site=site)
+    assert told(Halted("f", 1, True, TASK), site=site)[-1] == says(FragmentStopped("f", 1, True, TASK))
+    forced = told(start(1), Launched("f", 1, HERE), stop(1), Halted("f", 1, True, HERE))
+    assert forced[-1] == says(FragmentStopped("f", 1))
+
+
+def test_that_the_last_batch_has_begun_is_told_where_it_was_asked_for() -> None:
+    site = Agent("a", limits=LIMITS)
+    asked = Received("c", StopFragment("f", 1, clean=True, tells=True))
+    assert told(start(1), Launched("f", 1), asked, site=site)[0] == Halt("f", 1, clean=True, tells=True)
+    assert told(LastBatchBegun("f", 1, HERE), site=site) == [says(FragmentFinishing("f", 1, HERE))]
+    told(Halted("f", 1, True, HERE), site=site)
+    assert told(LastBatchBegun("f", 1, HERE), site=site) == []

@@ -13,6 +13,7 @@ from weft.protocol.hosting import (
     ConductorLimits,
     EndCleanly,
     FragmentEnded,
+    FragmentFinishes,
     FragmentIsDown,
     FragmentUp,
     GaveUp,
@@ -23,6 +24,7 @@ from weft.protocol.hosting import (
 from weft.protocol.messages import (
     FragmentDone,
     FragmentFailed,
+    FragmentFinishing,
     FragmentPending,
     FragmentRefused,
     FragmentRunning,
@@ -31,9 +33,11 @@ from weft.protocol.messages import (
     StartFragment,
     StopFragment,
 )
+from weft.protocol.words import Parcel
 
 LIMITS = ConductorLimits(answer_ms_max=100, tries_max=3, poll_ms=200, restarts_max=2, restart_ms=10, steady_polls=2)
 WAIT = TimerFired("f")
+TASK, HERE = Parcel("what it is"), Parcel("where it came to")
 
 
 @pytest.fixture
@@ -195,15 +199,33 @@ def test_a_clean_end_is_asked_for_until_answered_and_then_rests(conductor: Condu
     clean = Send("a", StopFragment("f", 1, clean=True))
     assert told(conductor, EndCleanly("f", 3)) == [clean, SetTimer("f", 100)]
     assert told(conductor, WAIT)[0] == clean
-    assert told(conductor, FragmentStopped("f", 1, clean=True)) == [CancelTimer("f"), FragmentEnded("f", 3, True)]
+    stopped = FragmentStopped("f", 1, clean=True, stands=HERE)
+    assert told(conductor, stopped) == [CancelTimer("f"), FragmentEnded("f", 3, True, 1, HERE)]
     assert told(conductor, Unwant("f")) == [AllStopped()]
 
 
 def test_what_drained_has_ended_cleanly(conductor: Conductor) -> None:
-    told(conductor, Want("f", "a"), running(), FragmentDone("f", 1))
-    assert told(conductor, EndCleanly("f", 3)) == [FragmentEnded("f", 3, True)]
+    told(conductor, Want("f", "a"), running(), FragmentDone("f", 1, HERE))
+    assert told(conductor, EndCleanly("f", 3)) == [FragmentEnded("f", 3, True, 1, HERE)]
     told(conductor, Want("g", "a"), running(fragment="g"), EndCleanly("g", 3))
-    assert told(conductor, FragmentDone("g", 1))[1] == FragmentEnded("g", 3, True)
+    assert told(conductor, FragmentDone("g", 1, HERE))[1] == FragmentEnded("g", 3, True, 1, HERE)
+
+
+def test_starts_and_stops_carry_the_task_and_one_wanted_without_a_task_keeps_its_own(conductor: Conductor) -> None:
+    assert told(conductor, Want("f", "a", task=TASK))[1] == Send("a", StartFragment("f", 1, TASK))
+    assert told(conductor, WAIT)[0] == Send("a", StartFragment("f", 1, TASK))
+    assert told(conductor, running(), Want("f", "b"))[0] == Send("a", StopFragment("f", 1, task=TASK))
+    assert told(conductor, FragmentStopped("f", 1))[1] == Send("b", StartFragment("f", 2, TASK))
+    assert told(conductor, Want("f", "b", lost=True, task=HERE))[1] == Send("b", StartFragment("f", 3, HERE))
+
+
+def test_a_change_that_waits_for_the_last_batch_is_told_that_it_has_begun(conductor: Conductor) -> None:
+    told(conductor, Want("f", "a"), running())
+    stop = told(conductor, EndCleanly("f", 3, tells=True))[0]
+    assert stop == Send("a", StopFragment("f", 1, clean=True, tells=True))
+    assert told(conductor, FragmentFinishing("f", 1, HERE)) == [FragmentFinishes("f", 3, 1, HERE)]
+    told(conductor, Want("f", "a", change=3))
+    assert told(conductor, FragmentFinishing("f", 1, HERE)) == [], "it is wanted again"
 
 
 def test_silence_a_refusal_and_a_failure_are_no_clean_ends(conductor: Conductor) -> None:

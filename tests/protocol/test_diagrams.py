@@ -10,7 +10,7 @@ from weft.protocol.control import Controller
 from weft.protocol.diagram import page
 from weft.protocol.exclusion import Member
 from weft.protocol.hosting import Agent, Conductor
-from weft.protocol.moving import Mover
+from weft.protocol.moving import Mover, Preparer
 from weft.protocol.published.two_groups import TwoGroups
 from weft.protocol.scaling import Instance
 
@@ -19,6 +19,7 @@ MACHINES = {
     "Hosting: agent": Agent,
     "Hosting: conductor": Conductor,
     "Moving: mover": Mover,
+    "Moving: preparer": Preparer,
     "Balancing: balancer": Balancer,
     "Exclusion: member": Member,
     "Exclusion: 2-FGME": TwoGroups,

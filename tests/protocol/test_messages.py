@@ -9,11 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.protocol import BadMessage, Message, decode, encode
+from weft.protocol.change_messages import (
+    Carried,
+    CarryOver,
+    ChannelIsDrained,
+    DiscardFragment,
+    DrainChannel,
+    EndedAt,
+    FragmentDiscarded,
+    FragmentNotPrepared,
+    FragmentPrepared,
+    NotCarried,
+    OpenGate,
+    PrepareFragment,
+)
 from weft.protocol.messages import (
     MESSAGE_BYTES_MAX,
     VERSION,
     FragmentDone,
     FragmentFailed,
+    FragmentFinishing,
     FragmentPending,
     FragmentRefused,
     FragmentRunning,
@@ -21,12 +36,27 @@ from weft.protocol.messages import (
     StartFragment,
     StopFragment,
 )
+from weft.protocol.words import Parcel
 
 name, epoch = st.text(min_size=1, max_size=100), st.integers(1, 1 << 53)
-plain = (StartFragment, FragmentPending, FragmentRunning, FragmentDone)
+number, parcel = st.integers(1, 1 << 32), st.builds(Parcel, st.text(max_size=100))
+after = st.lists(st.tuples(name, epoch), max_size=3).map(tuple)
+ended = st.lists(st.builds(EndedAt, name, epoch, parcel), max_size=3).map(tuple)
+carrying = (StartFragment, FragmentRunning, FragmentFinishing, FragmentDone)
 messages = st.one_of(
-    *(st.builds(kind, name, epoch) for kind in plain),
-    *(st.builds(kind, name, epoch, st.booleans()) for kind in (StopFragment, FragmentStopped)),
+    st.builds(FragmentPending, name, epoch),
+    *(st.builds(kind, name, epoch, parcel) for kind in carrying),
+    st.builds(StopFragment, name, epoch, st.booleans(), st.booleans(), parcel),
+    st.builds(FragmentStopped, name, epoch, st.booleans(), parcel),
+    st.builds(PrepareFragment, number, name, parcel, st.lists(parcel, max_size=3).map(tuple)),
+    st.builds(FragmentPrepared, number, name, st.lists(name, max_size=3).map(tuple)),
+    st.builds(FragmentNotPrepared, number, name, st.text(max_size=1000), st.booleans()),
+    *(st.builds(kind, number, name) for kind in (DiscardFragment, FragmentDiscarded)),
+    st.builds(OpenGate, number, name, st.builds(EndedAt, name, epoch, parcel)),
+    *(st.builds(kind, number, name, name, after) for kind in (DrainChannel, ChannelIsDrained)),
+    st.builds(CarryOver, number, name, parcel, ended),
+    st.builds(Carried, number, name, after, parcel),
+    st.builds(NotCarried, number, name, after, st.text(max_size=1000)),
     st.builds(FragmentFailed, name, epoch, st.text(max_size=1000), st.booleans()),
     st.builds(FragmentRefused, name, epoch, epoch),
 )
@@ -38,9 +68,9 @@ def test_every_message_comes_back_as_it_was(message: Message) -> None:
 
 
 def test_a_message_is_json_that_a_person_can_read() -> None:
-    assert json.loads(encode(StartFragment("f1", 3))) == {
+    assert json.loads(encode(StartFragment("f1", 3, Parcel("what f1 is")))) == {
         "weft": VERSION,
-        "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3},
+        "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3, "task": ["what f1 is"]},
     }
 
 

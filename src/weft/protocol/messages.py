@@ -1,28 +1,29 @@
 """What sites say to one another: typed, versioned, of bounded size; JSON on the wire, so that a person can read it.
 
-    {"weft": 3, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3}}
+    {"weft": 4, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3, "task": ["..."]}}
 
 A peer of a newer version is refused, never half understood: a change to a message raises VERSION.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
 
 from weft.protocol.balancing.words import MESSAGES
+from weft.protocol.change_messages import MESSAGES as CHANGES
 from weft.protocol.exclusion.words import MESSAGES as EXCLUSION
 from weft.protocol.scaling.words import MESSAGES as SCALING
-from weft.protocol.words import Message
+from weft.protocol.words import REASON_CHARS_MAX, Epoch, Message, Name, Parcel, Reason
 
 __all__ = [
     "MESSAGE_BYTES_MAX",
+    "REASON_CHARS_MAX",
     "VERSION",
     "AnyMessage",
     "BadMessage",
     "FragmentDone",
     "FragmentFailed",
+    "FragmentFinishing",
     "FragmentPending",
     "FragmentRefused",
     "FragmentRunning",
@@ -34,13 +35,8 @@ __all__ = [
     "encode",
 ]
 
-VERSION = 3
+VERSION = 4
 MESSAGE_BYTES_MAX = 1 << 20
-REASON_CHARS_MAX = 10_000
-
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
-Epoch = Annotated[int, msgspec.Meta(ge=1, le=1 << 53)]
-Reason = Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)]
 
 
 class BadMessage(Exception):
@@ -48,18 +44,24 @@ class BadMessage(Exception):
 
 
 class StartFragment(Message, frozen=True):
-    """Run a fragment under this epoch; said again, it asks how that epoch is doing."""
+    """Run a fragment under this epoch, as the task tells; said again, it asks how that epoch is doing."""
 
     fragment: Name
     epoch: Epoch
+    task: Parcel = Parcel()
 
 
 class StopFragment(Message, frozen=True):
-    """End this epoch of a fragment, and never launch it; clean: let the batch under way be committed first."""
+    """End this epoch of a fragment, and never launch it; clean: let the batch under way be committed first.
+
+    `tells`: say when the last batch has begun, for others wait to go on where it will end.
+    """
 
     fragment: Name
     epoch: Epoch
     clean: bool = False
+    tells: bool = False
+    task: Parcel = Parcel()
 
 
 class FragmentPending(Message, frozen=True):
@@ -70,25 +72,39 @@ class FragmentPending(Message, frozen=True):
 
 
 class FragmentRunning(Message, frozen=True):
-    """The epoch runs."""
+    """The epoch runs; `stands` tells others how they may go on from it."""
 
     fragment: Name
     epoch: Epoch
+    stands: Parcel = Parcel()
+
+
+class FragmentFinishing(Message, frozen=True):
+    """The last batch of an epoch has begun, and ends where `stands` tells, unless it comes to nothing."""
+
+    fragment: Name
+    epoch: Epoch
+    stands: Parcel = Parcel()
 
 
 class FragmentStopped(Message, frozen=True):
-    """The epoch does not run and never will again, because it was asked to stop; clean: at a batch boundary."""
+    """The epoch does not run and never will again, because it was asked to stop; clean: at a batch boundary.
+
+    Where it was clean, `stands` tells where it came to.
+    """
 
     fragment: Name
     epoch: Epoch
     clean: bool = False
+    stands: Parcel = Parcel()
 
 
 class FragmentDone(Message, frozen=True):
-    """The epoch's inputs have ended and everything is drained."""
+    """The epoch's inputs have ended and everything is drained; `stands` tells where it came to."""
 
     fragment: Name
     epoch: Epoch
+    stands: Parcel = Parcel()
 
 
 class FragmentFailed(Message, frozen=True):
@@ -113,10 +129,12 @@ AnyMessage = (
     | StopFragment
     | FragmentPending
     | FragmentRunning
+    | FragmentFinishing
     | FragmentStopped
     | FragmentDone
     | FragmentFailed
     | FragmentRefused
+    | CHANGES
     | MESSAGES
     | EXCLUSION
     | SCALING

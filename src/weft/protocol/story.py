@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from weft.protocol.words import CancelTimer, Effect, Input, Received, Send, SetTimer, TimerFired
+from weft.protocol.words import CancelTimer, Effect, Input, Parcel, Received, Send, SetTimer, TimerFired
 
 NOTHING = "nothing"
 _PLAIN = re.compile(r"[A-Za-z0-9_][\w.:/@*+-]*\Z")
@@ -38,12 +38,12 @@ def word(value: object) -> str:
     if isinstance(value, msgspec.Struct):
         return term(value)
     if isinstance(value, tuple | list):
-        return "[" + ", ".join(word(one) for one in value) + "]"
+        return "[" + ", ".join(word(one) for one in value if not isinstance(one, Parcel)) + "]"
     return str(value)
 
 
 def term(value: msgspec.Struct) -> str:
-    """A message, fact or effect as `Name(f1, epoch 3)`; what is false or empty is left out."""
+    """A message, fact or effect as `Name(f1, epoch 3)`; parcels, and what is false or empty, are left out."""
     parts = []
     for name in value.__struct_fields__:
         held = getattr(value, name)
@@ -51,9 +51,13 @@ def term(value: msgspec.Struct) -> str:
             parts.append(name)
         elif name in _NAMED:
             parts.append(f"{name} {held}")
-        elif held is not False and held != "" and held is not None:
+        elif held not in (False, "", None, ()) and not _is_parcels(held):
             parts.append(word(held))
     return f"{type(value).__name__}({', '.join(parts)})"
+
+
+def _is_parcels(value: object) -> bool:
+    return isinstance(value, Parcel) or (isinstance(value, tuple) and all(isinstance(one, Parcel) for one in value))
 
 
 def input_text(input: Input) -> str:

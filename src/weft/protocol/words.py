@@ -8,7 +8,22 @@ What a body owes a machine:
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+
+REASON_CHARS_MAX = 10_000
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+Epoch = Annotated[int, msgspec.Meta(ge=1, le=1 << 53)]
+Reason = Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)]
+
+
+class Parcel(msgspec.Struct, frozen=True, array_like=True):
+    """What bodies tell one another through machines, which hand it on and never look into it; stories leave it out."""
+
+    text: str = ""
+
 
 
 class Message(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):

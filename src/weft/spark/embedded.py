@@ -22,6 +22,7 @@ from weft.spark.checkpoints.batch import count_of, read_offsets
 from weft.spark.checkpoints.checkpoint import last_planned
 from weft.spark.engine import SparkEngine
 from weft.spark.fragments.analysis import Analysis, analyse
+from weft.spark.fragments.draining import Ways
 from weft.spark.fragments.outputs import Commit, sink_log, sweep_aside
 from weft.spark.fragments.wiring import RunContext
 from weft.spark.session.lent import Lent, let_go
@@ -59,20 +60,19 @@ class Embedded:
     bad: dict[str, int] = field(default_factory=dict)
     lent: Lent | None = None
 
-    def engine(
+    def engines(
         self,
-        fragments: tuple[Fragment, ...],
         times: Times,
-        ways: Callable[[str, str], Way | None],
+        between: Callable[[str, str], Way | None],
         on_commit: Callable[[Commit], None],
         asked: Asked,
-    ) -> SparkEngine:
-        """What the sites of this run launch fragments with."""
-        context = RunContext(self.deployment, self.folders, self.analysis.schemas, ways, asked.measured)
+        before_end: Callable[[], None],
+    ) -> Callable[[str], SparkEngine]:
+        """What makes the engine of a site, when it starts and each time it comes back."""
+        context = RunContext(self.deployment, self.folders, self.analysis.schemas, measured=asked.measured)
         sweep_aside(context)
-        engine = SparkEngine(self.session, context, times, fragments, on_commit)
-        engine.totals, engine.until_done = self.totals, asked.until_done
-        return engine
+        ways = Ways(self.session, times, on_commit, asked.until_done, self.totals, before_end)
+        return lambda site: SparkEngine(ways, context, between)
 
     def let_flow(self) -> float:
         """Timed sources begin, or go on where they stopped; how long they had flowed in earlier starts."""

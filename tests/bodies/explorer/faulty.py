@@ -11,25 +11,29 @@ from tests.bodies.explorer.mutants import Mutant, mutants
 from weft.bodies.explorer import World, run
 from weft.protocol.hosting import agent, conductor
 from weft.protocol.machine import Input
-from weft.protocol.moving import desk, mover
+from weft.protocol.moving import desk, host, mover, preparer
 
 # What a change of placement brought to hosting; the rest of it has its own worlds and planted faults.
-CONDUCTOR = ("on_end", "on_stopped", "stopping", "up", "ended")
-AGENT = ("on_finished", "on_finish_timer", "finish")
+CONDUCTOR = ("on_end", "on_finishing", "on_stopped", "stopping", "up", "ended")
+AGENT = ("on_last_batch", "on_finished", "on_finish_timer", "finish")
 STEP_S_MAX = 0.5
 STATES_MAX = 20_000
 
 
 def all_mutants() -> list[Mutant]:
-    """Every mutant of the mover, the desk, and what they changed in hosting."""
-    return [*mutants(mover), *mutants(desk), *mutants(conductor, CONDUCTOR), *mutants(agent, AGENT)]
+    """Every mutant of the mover, the preparer, the desk, the host, and what they changed in hosting."""
+    whole = [one for module in (mover, preparer, desk, host) for one in mutants(module)]
+    return [*whole, *mutants(conductor, CONDUCTOR), *mutants(agent, AGENT)]
 
 
 def machines(mutant: Mutant) -> dict[str, type]:
-    """The desk and the agent of a world, one of them faulty; a step that does not end is an illegal one."""
+    """The desk and the host of a world, one of them faulty; a step that does not end is an illegal one."""
     made = mutant.load()
-    if mutant.module == agent.__name__:
-        return {"agent": guarded(made.Agent)}
+    if mutant.module == host.__name__:
+        return {"host": guarded(made.Host)}
+    for module, part in ((agent, "Agent"), (preparer, "Preparer")):
+        if mutant.module == module.__name__:
+            return {"host": guarded(_again(host, {part: getattr(made, part)}).Host)}
     if mutant.module == desk.__name__:
         return {"desk": guarded(made.Desk)}
     names = ("Mover",) if mutant.module == mover.__name__ else ("Conductor",)

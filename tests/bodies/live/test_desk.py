@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +13,15 @@ from tests.bodies.drawn_moves import Fake
 from tests.plan.changing.test_next_plan import begun, rules, whole
 from weft.bodies.live import journal
 from weft.bodies.live.changes import Changes
-from weft.bodies.live.desk import DESK, DeskBody
+from weft.bodies.live.desk import DeskBody
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import State
 from weft.bodies.live.transport import InProcess
 from weft.model.wishes import AddQuery, MoveTo, RemoveQuery, TakeOver
+from weft.plan.changing.task import GoesOn, Task
+from weft.protocol.change_messages import After
 from weft.spark.fragments.operators import BadOperator
+from weft.spark.fragments.positions import Standing
 
 HOMES = {"q.a": "x", "q.b": "y", "r.c": "z"}
 
@@ -30,25 +33,26 @@ class Failing(Fake):
         super().__init__()
         self.errors = list(errors)
 
-    def prepare(self, fragment: str, epoch: int) -> Any:
+    def prepare(self, task: Task, epoch: int) -> Any:
         if self.errors:
             raise self.errors.pop(0)
-        return super().prepare(fragment, epoch)
+        return super().prepare(task, epoch)
 
 
 @contextmanager
-def desk(folder: Path, fake: Fake) -> Iterator[tuple[DeskBody, Changes, Sites]]:
+def desk(folder: Path, fake: Fake | Callable[[str], Fake]) -> Iterator[tuple[DeskBody, Changes, Sites]]:
     deployment = whole()
     state = State(folder / "state")
     state.disk.make(state.path)
     plan = begun(deployment, HOMES)
-    changes = Changes(state, fake, rules(deployment))
+    changes = Changes(state, rules(deployment))
     changes.begin(replace(plan, placement=replace(plan.placement, backups={"q.b": ("z",)})), None)
     transport = InProcess()
-    sites = Sites(state, fake, transport, lambda line: None)
+    engine = (lambda site: fake) if isinstance(fake, Fake) else fake
+    sites = Sites(state, engine, transport, lambda line: None)
     for site in deployment.sites:
         sites.start(site.name)
-    body = DeskBody(sites.remembered(DESK), sites.remember, changes, transport, lambda line: None, lambda site: False)
+    body = DeskBody(changes, transport, lambda line: None, lambda site: False)
     body.start()
     try:
         yield body, changes, sites
@@ -89,6 +93,47 @@ def test_the_journal_holds_reasons_and_backups_through_a_move(tmp_path: Path) ->
         assert held.placement == changes.placement
         assert held.placement.backups == {"q.b": ("z",)}
         assert held.placement.reasons["r.c"] == "moved there from z by `weft move`: less traffic"
+
+
+class Full(Fake):
+    """An engine of a site whose disk is full when something is to be carried over."""
+
+    def carry_over(self, task: Task, ends: Sequence[Standing], after: After) -> GoesOn:
+        raise OSError(28, "No space left on device")
+
+
+def test_a_site_that_cannot_take_a_fragment_over_is_known_before_anything_is_decided(tmp_path: Path) -> None:
+    fake = Full()
+    with desk(tmp_path, fake) as (body, changes, _):
+        assert body.running.wait(20)
+        before = changes.in_force
+        asked = changes.ask(MoveTo({"r.c": "y"}))
+        assert until(lambda: asked.state == "refused")
+        assert "No space left on device" in asked.why
+        held = journal.read(changes.state)
+        assert held is not None
+        assert (held.number, held.fragments) == (before.number, before.fragments)
+        assert until(lambda: "r.c" in {name for name, _ in fake.alive}), "it goes on where it was"
+
+
+def test_each_site_runs_only_what_it_was_told(tmp_path: Path) -> None:
+    fakes: dict[str, Fake] = {}
+    with desk(tmp_path, lambda site: fakes.setdefault(site, Fake())) as (body, changes, sites):
+        assert body.running.wait(20)
+        asked = changes.ask(MoveTo({"r.c": "y"}))
+        assert until(lambda: asked.state == "done")
+        for site, fake in fakes.items():
+            here = {one.id for one in changes.fragments if one.site == site}
+            assert {name for name, _ in fake.alive} == here
+            assert sites.engines[site] is fake
+        held = {site: state_file(changes.state, site) for site in fakes}
+        assert held["y"].keys() >= {"q.b", "r.c"}
+        assert "r.c" not in held["x"]
+
+
+def state_file(state: State, site: str) -> dict[str, int]:
+    held: dict[str, int] = state.read(f"epochs/{site}.json")
+    return held
 
 
 def test_several_operators_move_in_one_change(tmp_path: Path) -> None:

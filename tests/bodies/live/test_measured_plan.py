@@ -32,9 +32,9 @@ def planned(folder: Path, fresh: bool = False) -> tuple[dict[str, str], list[str
     """Where a run would begin, and what it tells."""
     deployment = weft.spec.load(folder / "weft.yaml")
     run = Run(deployment, folder / ".weft" / "weft.yaml", Options(seconds=1, fresh=fresh))
-    run._refuse_early()
-    run._refuse_early()
-    return dict(run.placement.homes), run.notes
+    run._opening.refuse()
+    placement = run._opening.refuse()
+    return dict(placement.homes), run._opening.notes
 
 
 def test_a_run_begins_where_the_plan_says_with_what_was_measured(tmp_path: Path) -> None:

@@ -13,12 +13,15 @@ from weft.bodies.live.run import Options, Run
 from weft.model import Column, Constant, Deployment, Link, Operator, Query, Sink, Site, Source, Watermark
 from weft.plan import place
 from weft.plan.changing.fragments import cut
+from weft.plan.changing.task import Task
 from weft.plan.dataflow.event_times import Times, passes_by_sql
-from weft.spark.channels.folders import Folders
+from weft.spark.channels.folders import Folders, spark_name
 from weft.spark.channels.gate import Gate
 from weft.spark.engine import SparkEngine
 from weft.spark.fragments.analysis import analyse
-from weft.spark.fragments.wiring import RunContext, Wiring
+from weft.spark.fragments.draining import Ways
+from weft.spark.fragments.positions import Standing
+from weft.spark.fragments.wiring import Entry, RunContext, Wiring
 from weft.spec import is_stateful
 
 COLUMNS = (Column("ts", "TIMESTAMP"), Column("k", "STRING"), Column("v", "BIGINT"))
@@ -84,16 +87,18 @@ def test_a_move_that_is_called_off_leaves_no_reader_that_channels_wait_for(spark
     context = RunContext(deployment, Folders(tmp_path / ".weft"), analyse(spark, deployment).schemas)
     fragments = cut(deployment, place(deployment), lambda query, operator: False, passes_by_sql)
     shape = next(one for one in fragments if "shape" in one.operators)
-    engine = SparkEngine(spark, context, Times({}), (), lambda commit: None)
-    readers = context.folders.stream("q.keep").readers
-    engine.warm(shape, 1)
+    engine = SparkEngine(Ways(spark, Times({}), lambda commit: None), context, lambda home, site: None)
+    readers, task = context.folders.stream("q.keep").readers, Task(shape, plan=1)
+    engine.warm(task, [])
     assert [path.name.partition("~")[0] for path in readers.iterdir()] == [shape.id]
-    engine.discard_prepared(shape.id)
+    engine.discard_prepared(task)
     assert list(readers.iterdir()) == []
-    engine.fragments[shape.id] = shape  # in force, though it does not run yet: its place is kept
-    engine.warm(shape, 1)
-    engine.discard_prepared(shape.id)
-    assert len(list(readers.iterdir())) == 1
+    # One that is in force, wherever it runs, keeps its place; where it is not known how it stands, too.
+    entries = (Entry("q.keep", "shape", f"channel_{spark_name('q.keep_shape')}", True, None, 0),)
+    for ends in ([Standing(shape, 0, entries)], None):
+        engine.ahead._plan(task, ends)
+        engine.discard_prepared(task)
+        assert len(list(readers.iterdir())) == 1
 
 
 UNITED = """

@@ -10,7 +10,6 @@ from typing import Protocol
 from weft.bodies.live import journal
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.measure import Meter
-from weft.bodies.live.progress import Progress
 from weft.bodies.live.resuming import note_closing
 from weft.bodies.live.state import CannotRun, State
 from weft.model import Deployment, Operator, Placement, Query, dataflow
@@ -19,7 +18,6 @@ from weft.plan.changing.file_changed import plan_for_file
 from weft.plan.changing.fragments import Fragment, Relays, cut
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan, first_plan
 from weft.plan.dataflow.event_times import Passes, Stateful, carried_times, passes_by_sql
-from weft.plan.network.paths import Path as Way
 from weft.plan.network.paths import Paths
 from weft.spark import embedded
 from weft.spark.engine import SparkEngine
@@ -44,9 +42,8 @@ class Parts:
     """What a run works with once Spark is there; `wishes` are to be asked for when all runs."""
 
     spark: embedded.Embedded
-    engine: SparkEngine
+    engines: Callable[[str], SparkEngine]
     changes: Changes
-    progress: Progress
     wishes: tuple[Wish, ...]
 
 
@@ -75,15 +72,10 @@ def _assembled(
     held = journal.read(state)
     plan, wishes = _plan(held, deployment, planned, state, rules)
     times = carried_times(deployment, stateful, passes)
-
-    def way(stream: str, site: str) -> Way | None:
-        return paths.between(engine.homes[stream], site)
-
-    engine = spark.engine(plan.fragments, times, way, on_commit, asked)
-    engine.before_end = partial(note_closing, state, deployment)
-    changes = Changes(state, engine, rules)
+    engines = spark.engines(times, paths.between, on_commit, asked, partial(note_closing, state, deployment))
+    changes = Changes(state, rules)
     changes.begin(plan, held)
-    return Parts(spark, engine, changes, Progress(meter, engine, state), wishes)
+    return Parts(spark, engines, changes, wishes)
 
 
 def _plan(

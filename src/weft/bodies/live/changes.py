@@ -1,16 +1,17 @@
-"""How does the plan in force change live? What the desk's machines ask for: plans, preparation, the journal."""
+"""How does the plan in force change live? What the desk's machines ask for: the next plan, its tasks, the journal."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
 from weft.bodies.live import journal
 from weft.bodies.live.journal import Held
 from weft.bodies.live.moves import Asked, Move
+from weft.bodies.live.parcels import pack, unpack
 from weft.bodies.live.state import State
 from weft.model import Placement
 from weft.model.wishes import MoveTo, TakeOver, Wish
@@ -18,76 +19,32 @@ from weft.plan.changing.difference import Recut, difference
 from weft.plan.changing.fragments import Fragment
 from weft.plan.changing.next_plan import next_plan
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
+from weft.plan.changing.task import GoesOn, Task, homes_of
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import (
     Ask,
     Change,
     Changed,
-    ChannelDrained,
-    Cool,
     Decide,
     Decided,
-    Drain,
     End,
     Moot,
     NotChanged,
-    NotWarmed,
     Start,
     Turn,
     Undecided,
-    Warm,
-    Warmed,
-    least_epoch,
 )
-from weft.spark.fragments.operators import BadOperator
-
-DRAIN_LOOK_S = 0.05
-DRAIN_S_MAX = 600.0
-
-
-class Fragments(Protocol):
-    """What a change needs of whatever runs the fragments."""
-
-    @property
-    def generations(self) -> Mapping[str, int]:
-        """How often each fragment was cut anew."""
-
-    @property
-    def gates(self) -> Mapping[str, Any]:
-        """Where those that were started early went on."""
-
-    def warm(self, fragment: Fragment, tick: int, ends: Sequence[Fragment]) -> None:
-        """Make a fragment ready before its turn; BadOperator where it never can run."""
-
-    def discard_prepared(self, fragment: str) -> None:
-        """Forget what was made ready."""
-
-    def channel_drained(self, stream: str, fragment: str) -> bool:
-        """True if a fragment has written the results of all that a channel holds."""
-
-    def carry_over(self, ends: Sequence[Fragment], starts: Sequence[Fragment]) -> dict[str, int]:
-        """Write the checkpoints of what starts, from what has ended; the generation of each that starts."""
-
-    def changed(self, fragments: tuple[Fragment, ...], generations: dict[str, int]) -> None:
-        """Another cut is in force."""
-
-    def adopt_plan(self, fragments: Sequence[Fragment], generations: dict[str, int], gates: dict[str, Any]) -> None:
-        """A cut is in force since before this process."""
-
-    def note_homes(self, fragments: Sequence[Fragment]) -> None:
-        """Know at which site each stream is written."""
-
-    def close(self) -> None:
-        """Leave nothing behind that was made ready."""
+from weft.protocol.words import Parcel
 
 
 class Changes:
     """Holds the plan in force, works out what follows from a wish, performs it, and writes it down."""
 
-    def __init__(self, state: State, engine: Fragments, rules: Rules) -> None:
+    def __init__(self, state: State, rules: Rules) -> None:
         self.state = state
-        self.engine = engine
         self.rules = rules
+        self.generations: dict[str, int] = {}
+        self.gates: dict[str, Any] = {}
         self.plan: RunningPlan | None = None
         self.asked: dict[int, Asked] = {}
         self.feed: Callable[[Input], None] = lambda fact: None
@@ -95,19 +52,24 @@ class Changes:
         self.clock_s: Callable[[], float] = time.monotonic
         self._next: dict[int, tuple[Recut, RunningPlan]] = {}
         self._last_commit_ms: dict[str, float] = {}
-        self._work = ThreadPoolExecutor(max_workers=4, thread_name_prefix="change")
+        self._work = ThreadPoolExecutor(max_workers=1, thread_name_prefix="change")
         self._lock = threading.Lock()
-        self._gone = threading.Event()
 
     def begin(self, plan: RunningPlan, held: Held | None) -> None:
         """Let a plan be in force: the first, the one held, or one made of that while nothing ran."""
         self.plan = plan
-        if held is None:
-            journal.write(self.state, plan, {}, self.engine.gates)
-            return
-        self.engine.adopt_plan(plan.fragments, held.generations, held.gates)
-        if plan.number != held.number:
-            journal.write(self.state, plan, self.engine.generations, self.engine.gates)
+        if held is not None:
+            self.generations, self.gates = dict(held.generations), dict(held.gates)
+            for note in self.state.path.glob("fragments/*/carried-*.json"):
+                note.unlink()  # of a change that is decided, or never will be
+            self._keep_for_readers()
+        if held is None or plan.number != held.number:
+            journal.write(self.state, plan, self.generations, self.gates)
+
+    def _keep_for_readers(self) -> None:
+        """Nothing is kept in channels for readers that the plan in force does not have."""
+        for channel in self.state.folders.streams():
+            channel.forget_but([one.id for one in self.fragments if channel.name in one.channels])
 
     @property
     def in_force(self) -> RunningPlan:
@@ -132,7 +94,15 @@ class Changes:
 
     def starts(self) -> tuple[Start, ...]:
         """What the plan in force wants to run."""
-        return tuple(Start(fragment.id, fragment.site) for fragment in self.fragments)
+        plan = self.in_force
+        return tuple(Start(one.id, one.site, self._task(one, plan.fragments, plan.number)) for one in plan.fragments)
+
+    def _task(self, fragment: Fragment, fragments: Sequence[Fragment], number: int) -> Parcel:
+        """What a site must know to run a fragment of a plan, by what is known of it now."""
+        generation = self.generations.get(fragment.id, 0)
+        opened, positions = self.gates.get(fragment.id, (None, None))
+        gate = positions if opened == generation else None
+        return pack(Task(fragment, generation, gate, homes_of(fragment, fragments), number))
 
     def ask(self, wish: Wish) -> Asked:
         """Ask for a change; one that is impossible is refused at once."""
@@ -173,18 +143,12 @@ class Changes:
         match effect:
             case Turn(number=number):
                 self._turn(number)
-            case Warm(number=number, fragment=fragment):
-                self._work.submit(self._warm, number, fragment)
-            case Cool(fragment=fragment):
-                self.engine.discard_prepared(fragment)
-            case Drain(number=number, channel=channel, fragment=fragment):
-                self._work.submit(self._drain, number, channel, fragment)
-            case Decide(number=number):
-                self._work.submit(self._decide, number)
+            case Decide(number=number, carried=carried):
+                self._work.submit(self._decide, number, carried)
             case Changed(number=number, reason=reason):
+                self._keep_for_readers()  # before the next change gets its turn, and readers of its own
                 self.asked[number].end("done", reason, time.time() * 1000)
             case NotChanged(number=number, reason=reason):
-                self.engine.note_homes(self.fragments)
                 self.asked[number].end("refused", reason, time.time() * 1000)
             case _:
                 return False
@@ -200,56 +164,39 @@ class Changes:
         gone = asked.wish.site if isinstance(asked.wish, TakeOver) else None
         change = difference(self.in_force, then, gone)
         self._next[number] = (change, then)
-        self.engine.note_homes(then.fragments)
         ends = tuple(End(old.id, old.site, drains) for old, drains in change.ends)
-        starts = tuple(Start(new.id, new.site) for new in change.starts)
+        starts = tuple(Start(new.id, new.site, self._task(new, then.fragments, number)) for new in change.starts)
         self.feed(Change(number, ends, starts, tuple(old.id for old in change.lost) or None))
 
-    def _warm(self, number: int, fragment: str) -> None:
-        change, _ = self._next[number]
-        new = next(one for one in change.starts if one.id == fragment)
-        if new.id in [old.id for old in change.lost]:
-            self.feed(Warmed(number, fragment))  # it may be alive: nothing of it is touched before it is fenced
-            return
-        try:
-            self.engine.warm(new, least_epoch(number), [old for old, _ in change.ends])
-        except BadOperator as error:
-            self.feed(NotWarmed(number, fragment, str(error), impossible=True))
-        except Exception as error:
-            self.feed(NotWarmed(number, fragment, str(error)))
-        else:
-            self.feed(Warmed(number, fragment))
-
-    def _drain(self, number: int, channel: str, fragment: str) -> None:
-        deadline = time.monotonic() + DRAIN_S_MAX
-        while not self._gone.wait(DRAIN_LOOK_S) and time.monotonic() < deadline:
-            if self.engine.channel_drained(channel, fragment):
-                self.feed(ChannelDrained(number, channel, fragment))
-                return
-
-    def _decide(self, number: int) -> None:
+    def _decide(self, number: int, carried: tuple[tuple[str, Parcel], ...]) -> None:
         with self._lock:
-            if self.in_force.number == number:
-                self.feed(Decided(number))
-                return
             change, then = self._next[number]
-            lost = [old.id for old in change.lost]
-            last_ms = max((self._last_commit_ms.get(old.id, 0.0) for old in change.olds), default=0.0)
-            for move in self.asked[number].moves:
-                move.last_before_ms, move.ended_ms = last_ms or None, time.time() * 1000
-            try:
-                ends = [old for old, _ in change.ends]
-                # What was lost goes on from its own checkpoint, behind the fence of the epoch that takes over.
-                generations = self.engine.carry_over(ends, [new for new in change.starts if new.id not in lost])
-                journal.write(self.state, then, {**self.engine.generations, **generations}, self.engine.gates)
-            except Exception as error:
-                self.feed(Undecided(number, f"{type(error).__name__}: {error}"))
-                return
-            self.engine.changed(then.fragments, generations)
-            self.plan = then
-            for move in self.asked[number].moves:
-                move.decided_ms = time.time() * 1000
-            self.feed(Decided(number))
+            if self.in_force.number != number:
+                for move in self.asked[number].moves:
+                    last_ms = max((self._last_commit_ms.get(old.id, 0.0) for old in change.olds), default=0.0)
+                    move.last_before_ms, move.ended_ms = last_ms or None, time.time() * 1000
+                try:
+                    self._write(change, then, {name: unpack(held, GoesOn) for name, held in carried})
+                except Exception as error:
+                    self.feed(Undecided(number, f"{type(error).__name__}: {error}"))
+                    return
+                for move in self.asked[number].moves:
+                    move.decided_ms = time.time() * 1000
+            tasks = tuple((new.id, self._task(new, then.fragments, number)) for new in change.starts)
+            self.feed(Decided(number, tasks))
+
+    def _write(self, change: Recut, then: RunningPlan, carried: dict[str, GoesOn]) -> None:
+        """Let a plan be in force, with where all that it starts goes on; what was lost goes on as it was."""
+        lost = [old.id for old in change.lost]
+        for new in change.starts:
+            if new.id not in lost and (new.id not in carried or carried[new.id].fragment != new):
+                raise ValueError(f"{new.id} was not carried over as the plan has it")
+        generations = {**self.generations, **{name: one.generation for name, one in carried.items()}}
+        early = {name: (one.generation, one.gate) for name, one in carried.items() if one.gate is not None}
+        kept = {name: held for name, held in self.gates.items() if held[0] == generations.get(name, 0)}
+        gates = {**kept, **early}
+        journal.write(self.state, then, generations, gates)
+        self.plan, self.generations, self.gates = then, generations, gates
 
     def committed(self, fragment: str, moment_ms: float) -> None:
         """A commit tells when a fragment last wrote and, after a move, how long the pause was."""
@@ -263,6 +210,4 @@ class Changes:
 
     def close(self) -> None:
         """No more is done."""
-        self._gone.set()
         self._work.shutdown(wait=False, cancel_futures=True)
-        self.engine.close()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from weft.bodies.live.carrier import Carrier, Tell
 from weft.bodies.live.changes import Changes
+from weft.bodies.live.epochs import DeskEpochs
 from weft.bodies.live.transport import Transport
 from weft.protocol.hosting import AllDone, AllRunning, AllStopped, FragmentIsDown, GaveUp, Remember
 from weft.protocol.machine import Effect, Input
@@ -20,13 +21,7 @@ class DeskBody:
     """The desk of a run: what runs as it should, what is down, and what can no longer be helped."""
 
     def __init__(
-        self,
-        remembered: dict[str, int] | None,
-        remember: Callable[[str, str, int], None],
-        changes: Changes,
-        transport: Transport,
-        story: Tell,
-        comes_back: Callable[[str], bool],
+        self, changes: Changes, transport: Transport, story: Tell, comes_back: Callable[[str], bool]
     ) -> None:
         self.running = threading.Event()
         self.over = threading.Event()
@@ -34,10 +29,10 @@ class DeskBody:
         self.failure: str | None = None
         self.down: dict[str, str] = {}
         self.changes = changes
-        self._remember = remember
+        self._epochs = DeskEpochs(changes.state, DESK)
         self._comes_back = comes_back
         self._leaving = False
-        self.carrier = Carrier(Desk(DESK, remembered), transport, self._perform, story)
+        self.carrier = Carrier(Desk(DESK, self._epochs.remembered()), transport, self._perform, story)
         changes.feed = self.carrier.feed
 
     def start(self) -> None:
@@ -60,7 +55,7 @@ class DeskBody:
 
     def _perform(self, effect: Effect) -> None:
         if isinstance(effect, Remember):
-            self._remember(DESK, effect.fragment, effect.epoch)
+            self._epochs.remember(effect.fragment, effect.epoch)
         elif not self.changes.perform(effect):
             self._hear(effect)
 

@@ -9,11 +9,11 @@ from typing import Any
 from weft.bodies.live.costs import OperatorCosts, Taken
 from weft.bodies.live.counts import FILE, Counted, as_plain, taken_up
 from weft.bodies.live.measure import Meter
+from weft.bodies.live.running import Running
 from weft.bodies.live.state import State
 from weft.bodies.live.uptime import serves
 from weft.model import Deployment
 from weft.plan.changing.fragments import Fragment
-from weft.spark.engine import SparkEngine
 from weft.spark.fragments.lifecycle import FragmentRun
 from weft.spark.measuring.progress import BatchReport, new_reports
 from weft.spec import only_filters
@@ -26,7 +26,7 @@ WAITING_MAX = 1024
 class Progress:
     """Gathers batch reports of all fragments for the meter, and keeps in the state what only they tell."""
 
-    def __init__(self, meter: Meter, engine: SparkEngine, state: State | None = None) -> None:
+    def __init__(self, meter: Meter, engine: Running, state: State | None = None) -> None:
         self.meter = meter
         self.engine = engine
         self.state = state
@@ -114,7 +114,7 @@ class Progress:
             fragment, name, report = self._waiting.popleft()
             if report.counts is None or fragment.query is None:
                 continue
-            query = self.engine.context.deployment.query(fragment.query)
+            query = self.engine.deployment.query(fragment.query)
             work = self.engine.stages.work(name, report.batch)
             self.costs.add(query, fragment, report.counts, report.operators, report.sources, work)
         self.costs.weigh()

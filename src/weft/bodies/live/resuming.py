@@ -18,7 +18,7 @@ import msgspec
 from weft.bodies.live import journal
 from weft.bodies.live.identity import differences, queries_in, unreachable
 from weft.bodies.live.returning_queries import coming_again, forget
-from weft.bodies.live.state import CannotRun, Record, State
+from weft.bodies.live.state import EPOCHS, EPOCHS_OF_SITES, CannotRun, Record, State
 from weft.model import Deployment
 from weft.spark.checkpoints import inspection
 from weft.spark.checkpoints.checkpoint import relocate
@@ -213,15 +213,17 @@ class Resuming:
                 raise Damaged(state.path / journal.FILE, f"is gone, though {begun[0]} was begun under it")
             return record
         if begun:
-            for name in ("flows.json", "epochs.json"):
+            for name in ("flows.json", EPOCHS):
                 if state.read(name) is None:
                     raise Damaged(state.path / name, f"is gone, though {begun[0]} was begun with it")
+        for path in sorted((state.path / EPOCHS_OF_SITES).glob("*.json")):
+            state.read(f"{EPOCHS_OF_SITES}/{path.name}")
         fragments = held.fragments
         replayed = [source.name for source in self.deployment.sources if source.facts.recorded]
         inspection.inspect_recordings(folders, replayed)
         generations, gates = held.generations, held.gates
         moved = Path(record.state) != state.path
-        inspection.not_older(claims, state.read("epochs.json") or {}, state.path / "epochs.json")
+        inspection.not_older(claims, state.read(EPOCHS) or {}, state.path / EPOCHS)
         left_over = inspection.inspect(folders, fragments, generations, gates, claims, moved)
         inspection.mend(left_over, state.disk)
         if moved:

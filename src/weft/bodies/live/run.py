@@ -4,59 +4,48 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from weft.bodies.live import journal
 from weft.bodies.live.advising import Advising
 from weft.bodies.live.assembly import assemble
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.controlling import Controlling
-from weft.bodies.live.desk import DESK, DeskBody
+from weft.bodies.live.desk import DeskBody
 from weft.bodies.live.every import Every
 from weft.bodies.live.failing import RunFailed, failed
-from weft.bodies.live.identity import identity
 from weft.bodies.live.measure import Meter
-from weft.bodies.live.measured import last_measured
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
+from weft.bodies.live.opening import Opening, Options
 from weft.bodies.live.progress import Progress
-from weft.bodies.live.resuming import CLOSING, Removal, Resuming, source_files
+from weft.bodies.live.resuming import CLOSING, Removal, source_files
+from weft.bodies.live.running import Running
 from weft.bodies.live.sites import Sites
-from weft.bodies.live.state import STOP, CannotRun, State, why_not_writable
+from weft.bodies.live.state import STOP, CannotRun, State
 from weft.bodies.live.steering import Steering
+from weft.bodies.live.story_file import StoryFile
 from weft.bodies.live.summary import status_of, summary_of
 from weft.bodies.live.transport import InProcess
 from weft.bodies.live.valid import valid
-from weft.model import Deployment, PartitionAt, Placement
+from weft.model import Deployment, Placement
 from weft.model.wishes import MoveTo, Wish
-from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.ordering import with_ordering
-from weft.plan.observing.measured import with_measured
 from weft.protocol.hosting import Want
 from weft.spark import embedded
+from weft.spark.engine import SparkEngine
 from weft.spark.failures.causes import cause_of
 from weft.spark.fragments.outputs import Commit
-from weft.spark.storage.disk import Damaged
+from weft.spark.measuring.progress import StageTimes
+
+__all__ = ["Options", "Run"]
 
 STATUS_EVERY_S = 1.0
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a run was asked for."""
-
-    seconds: float | None = None
-    until_done: bool = False
-    fresh: bool = False
-    state: Path | None = None
-    measured: bool = True  # off only to find out what measuring costs
 
 
 class Run:
@@ -82,8 +71,9 @@ class Run:
         self._flowed_before_s = 0.0
         self._over = threading.Event()
         self._desk: DeskBody | None = None
-        self._sites: Sites | None = None
+        self._sites: Sites[SparkEngine] | None = None
         self._story: Callable[[str], None] = lambda line: None
+        self._opening = Opening(deployment, self.state, options)
         self._steering = Steering(self)
         self._measurements = Measurements(self, self.state.path)
         self._controlling: Controlling | None = None
@@ -91,18 +81,16 @@ class Run:
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
-        self._refuse_early()
-        resuming = self._resuming()
-        with _refused():
-            resuming.look(self.options.fresh)
+        self.placement = self._opening.look()
         self.state.lock()
         story = None
         try:
-            already = self._resume(resuming)
+            already = self._opening.resume()
+            self.notes += self._opening.notes
             if already is not None:
                 return already
-            story = open(self.state.path / "story.log", "a", encoding="utf-8", buffering=1)  # noqa: SIM115
-            self._story = _line_writer(story)
+            story = StoryFile(self.state.path / "story.log")
+            self._story = story.write
             for text in self.notes:
                 self._story(f"# {text}")
             watch(self)
@@ -117,9 +105,8 @@ class Run:
             # Where a run failed, what cannot be closed either says nothing new.
             with suppress(Exception) if self.phase == "failed" else nullcontext():
                 self._close()
-            with suppress(OSError):
-                if story is not None:
-                    story.close()
+            if story is not None:
+                story.close()
             self.state.unlock()
 
     def status(self) -> dict[str, Any]:
@@ -130,58 +117,9 @@ class Run:
         """Ask for an orderly end."""
         self._over.set()
 
-    def _refuse_early(self) -> None:
-        """All that can be refused without Spark is refused before it starts."""
-        if self.options.until_done:
-            endless = [source.name for source in self.deployment.sources if source.facts.endless]
-            if endless:
-                raise CannotRun(f"--until-done never ends with the endless source {', '.join(endless)}: use --seconds")
-        if self.deployment.control.place.policy not in PLANNERS:
-            raise CannotRun(f"policy {self.deployment.control.place.policy} is not there yet")
-        if any(isinstance(happening, PartitionAt) for happening in self.deployment.scenario):
-            raise CannotRun("scenario: `partition` is not there yet live; there are: move, rate, crash, restart")
-        for query in self.deployment.queries:
-            for sink in query.sinks:
-                where = None if sink.path is None else Path(self.deployment.folder, sink.path).expanduser().absolute()
-                why_not = None if where is None else why_not_writable(where)
-                if why_not:
-                    raise CannotRun(f"sink of {query.name}: {where}: {why_not}")
-        try:
-            self.placement = place(counting_hops(self._as_measured()))
-        except NoPlacement as error:
-            raise CannotRun(str(error)) from error
-
-    def _as_measured(self) -> Deployment:
-        """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it."""
-        known, taken = with_measured(self.deployment, last_measured(self.state.path))
-        if self.options.fresh or not (self.state.path / journal.FILE).exists():  # else what runs stays where it is
-            self.notes = [*(note for note in self.notes if note not in taken), *taken]
-        return known
-
     def would_remove(self) -> Removal:
         """What starting over would remove; CannotRun where it must not."""
-        self._refuse_early()
-        with _refused():
-            self.state.check_place()
-            return self._resuming().removal()
-
-    def _resuming(self) -> Resuming:
-        return Resuming(self.state, self.deployment, identity(self.deployment))
-
-    def _resume(self, resuming: Resuming) -> dict[str, Any] | None:
-        """Take up the state as it was left, or start over; a finished run gives its summary again."""
-        with _refused():
-            resuming.look(self.options.fresh)
-            if self.options.fresh:
-                resuming.start_over()
-            already = resuming.open()
-        if already is None and not self.options.until_done and self.state.read(CLOSING) is not None:
-            raise CannotRun(
-                f"{self.state.path} holds a run that was coming to its end, and has begun to close its windows: "
-                "finish it with --until-done, or use --fresh to start over"
-            )
-        self.notes += resuming.notes
-        return already
+        return self._opening.would_remove()
 
     def note(self, text: str) -> None:
         """Tell whoever watches, and the story, of something that is good to know."""
@@ -190,15 +128,15 @@ class Run:
 
     def _begin(self, watch: Callable[[Run], None]) -> None:
         parts = assemble(self.deployment, self.placement, self.state, self.meter, self.options, self._committed)
-        self.spark, self.changes, self.progress = parts.spark, parts.changes, parts.progress
+        self.spark, self.changes = parts.spark, parts.changes
         self.changes.clock_s = self.flowed_s
         transport = InProcess()
-        self._sites = sites = Sites(self.state, parts.engine, transport, self._story)
+        self._sites = sites = Sites(self.state, parts.engines, transport, self._story)
+        running = Running(self.deployment, sites.engines, lambda: self.fragments, StageTimes(parts.spark.session))
+        self.progress = Progress(self.meter, running, self.state)
         for site in self.deployment.sites:
             sites.start(site.name)
-        self._desk = desk = DeskBody(
-            sites.remembered(DESK), sites.remember, self.changes, transport, self._story, self._comes_back
-        )
+        self._desk = desk = DeskBody(self.changes, transport, self._story, self._comes_back)
         if self.deployment.control.advise is not None:
             self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
         self._controlling = self.advising or Controlling(self.deployment, self._in_force, transport, self._story)
@@ -314,7 +252,6 @@ class Run:
             self.state.tell("status.json", self.status())
         self.spark.beat()
         self.progress.engine.look_after()
-        self.progress.engine.nudge()
         if self._controlling is not None:
             self._controlling.look_after()
         self._steering.answer()
@@ -324,11 +261,7 @@ class Run:
     def _end(self, watch: Callable[[Run], None]) -> dict[str, Any]:
         assert self.progress is not None
         assert self.spark is not None
-        self.done = done = (
-            self._failure is None
-            and self.options.until_done
-            and all(run.drained() for run in self.progress.engine.runs.values())
-        )
+        self.done = done = self._failure is None and self.options.until_done and self.progress.engine.drained()
         self.phase = "stopping"
         self.stopping_s = time.monotonic()
         self.progress.look()
@@ -371,24 +304,3 @@ class Run:
                 site.stop()
         if self.spark is not None:
             self.spark.close()
-
-
-@contextmanager
-def _refused() -> Iterator[None]:
-    """What is damaged or disagrees is refused like any other wrong input."""
-    try:
-        yield
-    except Damaged as error:
-        raise CannotRun(str(error)) from error
-
-
-def _line_writer(file: Any) -> Callable[[str], None]:
-    lock = threading.Lock()
-
-    def write(line: str) -> None:
-        # A disk without room is told by who cannot do without it.
-        with lock, suppress(OSError):
-            if not file.closed:
-                file.write(line + "\n")
-
-    return write

@@ -1,83 +1,56 @@
-"""What does a site do live? Performs what its agent asks: fences, launches and halts fragments on Spark."""
+"""What does a site do live? Performs what its host asks: fences, launches and halts fragments on Spark."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from functools import partial
 
 from weft.bodies.live.carrier import Carrier, Tell
+from weft.bodies.live.epochs import SiteEpochs
+from weft.bodies.live.parcels import pack, unpack
+from weft.bodies.live.preparing import Preparing
+from weft.bodies.live.runtime import Engine, Launchable
 from weft.bodies.live.transport import Transport
+from weft.plan.changing.task import Task
 from weft.protocol.hosting import (
-    Agent,
     Died,
     Drained,
     Fence,
     Halt,
     Halted,
+    LastBatchBegun,
     Launch,
     Launched,
     Refused,
     Remember,
 )
 from weft.protocol.machine import Effect, Input
+from weft.protocol.moving import Host
+from weft.protocol.words import Parcel
 from weft.spark.channels.channel import Fenced
 from weft.spark.failures.causes import cause_of
 from weft.spark.failures.tracebacks import whole
-
-
-class Launchable(Protocol):
-    """A fragment under one epoch, as the Spark side gives it."""
-
-    def start(self) -> None:
-        """Begin; returns when it runs."""
-
-    def stop(self, clean: bool = False) -> bool:
-        """End it, where `clean` at a batch boundary; returns whether it was one, when nothing of it is alive."""
-
-    def failure(self) -> tuple[str, bool] | None:
-        """Why it ended unasked and whether that would come back with every start; None while it runs."""
-
-    def drained(self) -> bool:
-        """Whether its inputs have ended and everything is committed."""
-
-
-class Engine(Protocol):
-    """What runs fragments; the only part of a site that knows Spark."""
-
-    def fence(self, fragment: str, epoch: int) -> None:
-        """From now on no writer with a lower epoch commits anything for the fragment."""
-
-    def prepare(self, fragment: str, epoch: int) -> Launchable:
-        """A fragment ready to start; Fenced where the epoch is too low."""
-
+from weft.spark.fragments.positions import Standing
 
 WATCH_S = 0.25
 
 
 class SiteBody:
-    """One site's agent with its hands: an engine, a memory for epochs, and a watch on what runs."""
+    """One site's host with its hands: an engine, a memory for epochs, and a watch on what runs."""
 
-    def __init__(
-        self,
-        name: str,
-        remembered: dict[str, int],
-        remember: Callable[[str, str, int], None],
-        engine: Engine,
-        transport: Transport,
-        story: Tell,
-    ) -> None:
+    def __init__(self, name: str, epochs: SiteEpochs, engine: Engine, transport: Transport, story: Tell) -> None:
         self.name = name
         self.running: dict[str, tuple[int, Launchable]] = {}
         self._engine = engine
-        self._remember = remember
+        self._epochs = epochs
         self._work = ThreadPoolExecutor(max_workers=8, thread_name_prefix=f"site-{name}")
         self._lock = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         self._gone = threading.Event()
-        self.carrier = Carrier(Agent(name, remembered), transport, self._perform, story)
+        self._preparing = Preparing(engine, self._work, self._tell, self._gone)
+        self.carrier = Carrier(Host(name, epochs.remembered()), transport, self._perform, story)
         self._watch = threading.Thread(target=self._look_after, name=f"watch-{name}", daemon=True)
 
     def start(self) -> None:
@@ -92,26 +65,29 @@ class SiteBody:
         for _, run in list(self.running.values()):
             run.stop()
         self.running.clear()
+        self._engine.lose()
 
     def stop(self) -> None:
         """Take no more orders and end what still runs."""
         self._gone.set()
         self.carrier.stop()
-        for epoch, run in list(self.running.values()):
-            del epoch
+        for _, run in list(self.running.values()):
             run.stop()
+        self._engine.close()
         self._work.shutdown(wait=True, cancel_futures=True)
 
     def _perform(self, effect: Effect) -> None:
         match effect:
             case Remember(fragment=fragment, epoch=epoch):
-                self._remember(self.name, fragment, epoch)
-            case Fence(fragment=fragment, epoch=epoch):
-                self._engine.fence(fragment, epoch)
-            case Launch(fragment=fragment, epoch=epoch):
-                self._work.submit(self._launch, fragment, epoch)
-            case Halt(fragment=fragment, epoch=epoch, clean=clean):
-                self._work.submit(self._halt, fragment, epoch, clean)
+                self._epochs.remember(fragment, epoch)
+            case Fence(epoch=epoch, task=task):
+                self._engine.fence(unpack(task, Task), epoch)
+            case Launch(fragment=fragment, epoch=epoch, task=task):
+                self._work.submit(self._launch, fragment, epoch, task)
+            case Halt():
+                self._work.submit(self._halt, effect)
+            case _:
+                self._preparing.perform(effect)
 
     def _tell(self, fact: Input) -> None:
         if not self._gone.is_set():
@@ -122,13 +98,13 @@ class SiteBody:
         with self._lock:
             return self._turns.setdefault(fragment, threading.Lock())
 
-    def _launch(self, fragment: str, epoch: int) -> None:
+    def _launch(self, fragment: str, epoch: int, task: Parcel) -> None:
         with self._turn(fragment):
-            self._launch_now(fragment, epoch)
+            self._launch_now(fragment, epoch, task)
 
-    def _launch_now(self, fragment: str, epoch: int) -> None:
+    def _launch_now(self, fragment: str, epoch: int, task: Parcel) -> None:
         try:
-            run = self._engine.prepare(fragment, epoch)
+            run = self._engine.prepare(unpack(task, Task), epoch)
             run.start()
         except Fenced as off:
             self._tell(Refused(fragment, epoch, off.fence))
@@ -140,15 +116,20 @@ class SiteBody:
             return
         with self._lock:
             self.running[fragment] = (epoch, run)
-        self._tell(Launched(fragment, epoch))
+        self._tell(Launched(fragment, epoch, pack(run.standing())))
 
-    def _halt(self, fragment: str, epoch: int, clean: bool) -> None:
-        was_clean = False
+    def _halt(self, asked: Halt) -> None:
+        fragment, epoch, was_clean, stands = asked.fragment, asked.epoch, False, Parcel()
         with self._turn(fragment):
             held = self.running.get(fragment)
             if held is not None and self._drop(fragment, epoch):
-                was_clean = held[1].stop(clean)
-        self._tell(Halted(fragment, epoch, clean and was_clean))
+                tells = partial(self._last_batch_begun, fragment, epoch) if asked.tells else None
+                was_clean = held[1].stop(asked.clean, tells) and asked.clean
+                stands = pack(held[1].standing())
+        self._tell(Halted(fragment, epoch, was_clean, stands))
+
+    def _last_batch_begun(self, fragment: str, epoch: int, standing: Standing) -> None:
+        self._tell(LastBatchBegun(fragment, epoch, pack(standing)))
 
     def _look_after(self) -> None:
         while not self._gone.wait(WATCH_S):
@@ -166,7 +147,7 @@ class SiteBody:
 
     def _ended(self, fragment: str, epoch: int, run: Launchable) -> Input | None:
         if run.drained():
-            return Drained(fragment, epoch)
+            return Drained(fragment, epoch, pack(run.standing()))
         failure = run.failure()
         return None if failure is None else Died(fragment, epoch, failure[0], permanent=failure[1])
 

@@ -3,6 +3,7 @@
 run.json       the run's id, the deployment it was begun with, where its sinks and sources are: its presence makes
                a folder a state folder
 plan.json      the plan in force; epochs.json, flows.json, closing.json, finished.json: what must not be forgotten
+epochs/        the same of each site, in a file of its own
 status.json, counts.json, measurements.jsonl, rates.json, story.log: for people and programs; nothing rests on them
 """
 
@@ -26,11 +27,12 @@ from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
 
 LOCK, STOP, REQUESTS = "lock", "stop", "requests"
+EPOCHS, EPOCHS_OF_SITES = "epochs.json", "epochs"
 FILES = (
     "plan.json", "epochs.json", "flows.json", "closing.json", "finished.json", "status.json", "counts.json",
     "measurements.jsonl", "measurements.jsonl.1", "rates.json", "story.log", "temporary", STOP, RUN_FILE,
 )  # fmt: skip
-OURS = (*FILES, *ROOMS, REQUESTS, LOCK)
+OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, REQUESTS, LOCK)
 
 
 class CannotRun(ValueError):

@@ -9,6 +9,8 @@
    when asked several times is stuck: it is fenced, and nothing is launched beside it.
 7. A clean stop lets the batch under way be committed: the fence comes after the end, not before it. What takes too
    long, or is asked to stop or start otherwise in the meantime, is fenced and halted by force, and is not clean.
+8. What a fragment is, it knows from the last start alone, and where that was forgotten in a crash, from the stop. Where
+   a launch came to, it hands on as the body told it: when it runs, when its last batch begins, and when it has ended.
 """
 
 from __future__ import annotations
@@ -18,7 +20,18 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from weft.protocol.hosting.words import Died, Drained, Fence, Halt, Halted, Launch, Launched, Refused, Remember
+from weft.protocol.hosting.words import (
+    Died,
+    Drained,
+    Fence,
+    Halt,
+    Halted,
+    LastBatchBegun,
+    Launch,
+    Launched,
+    Refused,
+    Remember,
+)
 from weft.protocol.machine import (
     CancelTimer,
     Effect,
@@ -36,6 +49,7 @@ from weft.protocol.messages import (
     REASON_CHARS_MAX,
     FragmentDone,
     FragmentFailed,
+    FragmentFinishing,
     FragmentPending,
     FragmentRefused,
     FragmentRunning,
@@ -44,7 +58,9 @@ from weft.protocol.messages import (
     StartFragment,
     StopFragment,
 )
+from weft.protocol.words import Parcel
 
+NO_TASK = Parcel()
 ABSENT, LAUNCHING, RUNNING, FINISHING, HALTING = "absent", "launching", "running", "finishing", "halting"
 STOPPED, FAILED, DONE, STUCK = "stopped", "failed", "done", "stuck"
 STATES = (ABSENT, LAUNCHING, RUNNING, FINISHING, HALTING, STOPPED, FAILED, DONE, STUCK)
@@ -65,6 +81,7 @@ class Hosted(Row, array_like=True):
     """One fragment: `seen` is the greatest epoch asked for, `epoch` the launch alive, `next` the one to follow it.
 
     `clean` says of what halts that no force was used yet, of what is stopped that it ended at a batch boundary.
+    `task` says what the fragment is, `stands` how others may go on from it.
     """
 
     state: str = ABSENT
@@ -76,6 +93,8 @@ class Hosted(Row, array_like=True):
     permanent: bool = False
     tries: int = 0
     clean: bool = False
+    task: Parcel = NO_TASK
+    stands: Parcel = NO_TASK
 
 
 class Agent(Machine):
@@ -105,8 +124,8 @@ class Agent(Machine):
         row.owner = input.sender
         if epoch == row.seen:
             return [Send(input.sender, self.answer(fragment, row))]
-        row.seen = epoch
-        effects: list[Effect] = [Remember(fragment, epoch), Fence(fragment, epoch)]
+        row.seen, row.task = epoch, input.message.task  # type: ignore[attr-defined]
+        effects: list[Effect] = [Remember(fragment, epoch), Fence(fragment, epoch, row.task)]
         if row.state == STUCK:
             return [*effects, Send(row.owner, self.answer(fragment, row))]
         if row.state in _ALIVE:
@@ -123,11 +142,13 @@ class Agent(Machine):
             return [Send(input.sender, FragmentRefused(fragment, epoch, row.seen))]
         row.owner = input.sender
         if input.message.clean and epoch == row.seen and row.state in _ALIVE:  # type: ignore[attr-defined]
-            return self.finish(fragment, row)
+            return self.finish(fragment, row, input.message.tells)  # type: ignore[attr-defined]
         effects: list[Effect] = [Remember(fragment, epoch)] if epoch > row.seen else []
+        if epoch > row.seen or row.task == NO_TASK:
+            row.task = input.message.task  # type: ignore[attr-defined]
         row.clean = epoch == row.seen and (row.clean or row.state == DONE)
         row.seen, row.next = epoch, 0
-        effects.append(Fence(fragment, epoch + 1))
+        effects.append(Fence(fragment, epoch + 1, row.task))
         if row.state in _ALIVE:
             return effects + self.halt(fragment, row)
         if row.state in _ENDED:
@@ -138,8 +159,8 @@ class Agent(Machine):
 
     def on_launched(self, fragment: str, row: Hosted, input: Launched) -> list[Effect]:
         """The launch runs."""
-        row.state = RUNNING
-        return [CancelTimer(fragment), Send(row.owner, FragmentRunning(fragment, row.epoch))]
+        row.state, row.stands = RUNNING, input.stands
+        return [CancelTimer(fragment), Send(row.owner, self.answer(fragment, row))]
 
     def on_died(self, fragment: str, row: Hosted, input: Died) -> list[Effect]:
         """The launch ended unasked."""
@@ -148,8 +169,8 @@ class Agent(Machine):
 
     def on_drained(self, fragment: str, row: Hosted, input: Drained) -> list[Effect]:
         """The launch has nothing left to do."""
-        row.state = DONE
-        return [CancelTimer(fragment), Send(row.owner, FragmentDone(fragment, row.epoch))]
+        row.state, row.stands = DONE, input.stands
+        return [CancelTimer(fragment), Send(row.owner, self.answer(fragment, row))]
 
     def on_refused(self, fragment: str, row: Hosted, input: Refused) -> list[Effect]:
         """A later epoch runs elsewhere; this one never will."""
@@ -163,19 +184,25 @@ class Agent(Machine):
         row.state, row.epoch = FAILED if row.reason else STOPPED, row.seen
         return [CancelTimer(fragment), Send(row.owner, self.answer(fragment, row))]
 
+    def on_last_batch(self, fragment: str, row: Hosted, input: LastBatchBegun) -> list[Effect]:
+        """What is to end cleanly is about to: who waits for its end may know where that will be."""
+        return [Send(row.owner, FragmentFinishing(fragment, row.epoch, input.stands))]
+
     def on_finished(self, fragment: str, row: Hosted, input: Input) -> list[Effect]:
         """What was to end cleanly has ended, cleanly or not."""
         row.state, row.clean = STOPPED, isinstance(input, Drained) or (isinstance(input, Halted) and input.clean)
-        fence = Fence(fragment, row.epoch + 1)
+        if isinstance(input, Drained | Halted):
+            row.stands = input.stands
+        fence = Fence(fragment, row.epoch + 1, row.task)
         return [CancelTimer(fragment), fence, Send(row.owner, self.answer(fragment, row))]
 
     def on_finish_timer(self, fragment: str, row: Hosted, input: TimerFired) -> list[Effect]:
         """What does not come to a batch boundary in time is ended by force."""
-        return [Fence(fragment, row.epoch + 1), *self.halt(fragment, row)]
+        return [Fence(fragment, row.epoch + 1, row.task), *self.halt(fragment, row)]
 
     def on_launch_timer(self, fragment: str, row: Hosted, input: TimerFired) -> list[Effect]:
         """What has not started in time is ended."""
-        fence = Fence(fragment, row.epoch + 1)
+        fence = Fence(fragment, row.epoch + 1, row.task)
         return [fence, *self.halt(fragment, row, f"not launched within {self.limits.launch_ms_max} ms")]
 
     def on_halt_timer(self, fragment: str, row: Hosted, input: TimerFired) -> list[Effect]:
@@ -194,15 +221,15 @@ class Agent(Machine):
         """One launch, under a timer."""
         assert epoch == row.seen, "only the greatest epoch is launched"
         row.state, row.epoch, row.next, row.reason, row.permanent = LAUNCHING, epoch, 0, "", False
-        row.clean = False
-        return [Launch(fragment, epoch), SetTimer(fragment, self.limits.launch_ms_max)]
+        row.clean, row.stands = False, NO_TASK
+        return [Launch(fragment, epoch, row.task), SetTimer(fragment, self.limits.launch_ms_max)]
 
-    def finish(self, fragment: str, row: Hosted) -> list[Effect]:
+    def finish(self, fragment: str, row: Hosted, tells: bool) -> list[Effect]:
         """One clean halt, under a timer; said again, it goes on."""
         if row.state == FINISHING:
             return [Send(row.owner, self.answer(fragment, row))]
         row.state = FINISHING
-        return [Halt(fragment, row.epoch, clean=True), SetTimer(fragment, self.limits.clean_ms_max)]
+        return [Halt(fragment, row.epoch, clean=True, tells=tells), SetTimer(fragment, self.limits.clean_ms_max)]
 
     def halt(self, fragment: str, row: Hosted, reason: str = "") -> list[Effect]:
         """One halt, under a timer; with a reason it was a failure."""
@@ -213,11 +240,11 @@ class Agent(Machine):
         """How the greatest epoch seen is doing."""
         match row.state:
             case "running":
-                return FragmentRunning(fragment, row.seen)
+                return FragmentRunning(fragment, row.seen, row.stands)
             case "stopped":
-                return FragmentStopped(fragment, row.seen, row.clean)
+                return FragmentStopped(fragment, row.seen, row.clean, row.stands if row.clean else NO_TASK)
             case "done":
-                return FragmentDone(fragment, row.seen)
+                return FragmentDone(fragment, row.seen, row.stands)
             case "failed":
                 return FragmentFailed(fragment, row.seen, row.reason, row.permanent)
             case "stuck":
@@ -241,6 +268,8 @@ Agent.STEPS = {
     **{(state, Died): Step(Agent.on_died, (FAILED,)) for state in (LAUNCHING, RUNNING)},
     **{(state, Drained): Step(Agent.on_drained, (DONE,)) for state in (LAUNCHING, RUNNING)},
     (FINISHING, Launched): Step(Agent.ignore, (FINISHING,)),
+    (FINISHING, LastBatchBegun): Step(Agent.on_last_batch, (FINISHING,)),
+    **{(state, LastBatchBegun): Step(Agent.ignore, (state,)) for state in (HALTING, STUCK, STOPPED, FAILED)},
     (FINISHING, TimerFired): Step(Agent.on_finish_timer, (HALTING,)),
     **{(FINISHING, fact): Step(Agent.on_finished, (STOPPED,)) for fact in (*_ENDS, Refused)},
     (HALTING, Launched): Step(Agent.ignore, (HALTING,)),

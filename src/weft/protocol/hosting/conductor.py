@@ -10,7 +10,8 @@
    A fragment that has run steadily is forgiven its earlier failures.
 6. Word of another epoch than the present one changes nothing here; where it says that it runs, it is told to stop.
 7. What is to end for a change is stopped at a batch boundary and then rests: only the word that comes with the answer
-   says whether it ended cleanly; silence, a failure or a restart of its agent count as not.
+   says whether it ended cleanly, and where; silence, a failure or a restart of its agent count as not.
+8. Every start and stop carries the task that says what the fragment is: no site knows it otherwise.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from weft.protocol.hosting.words import (
     AllStopped,
     EndCleanly,
     FragmentEnded,
+    FragmentFinishes,
     FragmentIsDown,
     FragmentUp,
     GaveUp,
@@ -49,6 +51,7 @@ from weft.protocol.machine import (
 from weft.protocol.messages import (
     FragmentDone,
     FragmentFailed,
+    FragmentFinishing,
     FragmentPending,
     FragmentRefused,
     FragmentRunning,
@@ -56,6 +59,7 @@ from weft.protocol.messages import (
     StartFragment,
     StopFragment,
 )
+from weft.protocol.words import Parcel
 
 IDLE, STARTING, RUNNING, WAITING = "idle", "starting", "running", "waiting"
 STOPPING, DONE, DOWN = "stopping", "done", "down"
@@ -77,7 +81,8 @@ class ConductorLimits(msgspec.Struct, frozen=True):
 class Wanted(Row, array_like=True):
     """One fragment: where it is wanted, where its epoch was sent, and how patient one still is.
 
-    `ends` is the change it is to end for, `starts` the one that is told when it runs; 0 where there is none.
+    `ends` is the change it is to end for, `starts` the one that is told when it runs; 0 where there is none. `task`
+    says what it is, `stands` how others may go on from it, as its site last told.
     """
 
     state: str = IDLE
@@ -90,6 +95,9 @@ class Wanted(Row, array_like=True):
     least: int = 0
     ends: int = 0
     starts: int = 0
+    tells: bool = False
+    task: Parcel = Parcel()
+    stands: Parcel = Parcel()
 
 
 class Conductor(Machine):
@@ -125,6 +133,7 @@ class Conductor(Machine):
     def on_want(self, fragment: str, row: Wanted, input: Want) -> list[Effect]:
         """Starts, moves, or takes note of where to start next."""
         row.want, row.least, row.ends, row.starts = input.site, max(row.least, input.least), 0, input.change
+        row.task = row.task if input.task is None else input.task
         if row.state in (IDLE, DOWN) or (input.lost and row.state != DONE):
             row.restarts = 0
             return self.start(fragment, row)
@@ -143,10 +152,15 @@ class Conductor(Machine):
 
     def on_end(self, fragment: str, row: Wanted, input: EndCleanly) -> list[Effect]:
         """Stops at a batch boundary what may be alive; what has drained is at one."""
-        row.ends, row.starts = input.change, 0
+        row.ends, row.starts, row.tells = input.change, 0, input.tells
         if row.state in (STARTING, RUNNING, WAITING, DOWN):
             return self.stop(fragment, row)
         return [] if row.state == STOPPING else self.ended(fragment, row, clean=row.state == DONE)
+
+    def on_finishing(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
+        """Its last batch has begun: the change that ends it may want to know."""
+        stands: Parcel = input.message.stands  # type: ignore[attr-defined]
+        return [FragmentFinishes(fragment, row.ends, row.epoch, stands)] if row.ends else []
 
     def on_pending(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
         """The site lives: patience begins anew."""
@@ -155,7 +169,7 @@ class Conductor(Machine):
 
     def on_running(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
         """The epoch runs, or still runs."""
-        row.tries = 0
+        row.tries, row.stands = 0, input.message.stands  # type: ignore[attr-defined]
         if row.state == RUNNING:
             row.polls = min(row.polls + 1, self.limits.steady_polls)
             if row.polls == self.limits.steady_polls:
@@ -166,10 +180,12 @@ class Conductor(Machine):
 
     def on_unwanted(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
         """What was given up or replaced, and speaks after all, is told to stop."""
-        return [Send(input.sender, StopFragment(fragment, input.message.epoch))]  # type: ignore[attr-defined]
+        epoch: int = input.message.epoch  # type: ignore[attr-defined]
+        return [Send(input.sender, StopFragment(fragment, epoch, task=row.task))]
 
     def on_done(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
         """Nothing is left to do, wherever it was wanted."""
+        row.stands = input.message.stands  # type: ignore[attr-defined]
         if row.ends:
             return [CancelTimer(fragment), *self.ended(fragment, row, clean=True)]
         row.state = DONE if row.want else IDLE
@@ -196,6 +212,8 @@ class Conductor(Machine):
             row.epoch = max(row.epoch, input.message.greatest)
         if row.ends:
             clean = isinstance(input.message, FragmentStopped) and input.message.clean
+            if isinstance(input.message, FragmentStopped):
+                row.stands = input.message.stands
             return [CancelTimer(fragment), *self.ended(fragment, row, clean)]
         if row.want:
             return self.start(fragment, row)
@@ -210,7 +228,7 @@ class Conductor(Machine):
             row.tries += 1
             after_ms = self.limits.poll_ms if row.state == RUNNING else self.limits.answer_ms_max
             stops = row.state == STOPPING
-            again = self.stopping(fragment, row) if stops else StartFragment(fragment, row.epoch)
+            again = self.stopping(fragment, row) if stops else StartFragment(fragment, row.epoch, row.task)
             return [Send(row.site, again), SetTimer(fragment, after_ms)]
         if row.ends:
             return self.ended(fragment, row, clean=False)
@@ -227,7 +245,7 @@ class Conductor(Machine):
         row.state, row.site, row.epoch, row.tries = STARTING, row.want, max(row.epoch, row.least) + 1, 1
         return [
             Remember(fragment, row.epoch),
-            Send(row.site, StartFragment(fragment, row.epoch)),
+            Send(row.site, StartFragment(fragment, row.epoch, row.task)),
             SetTimer(fragment, self.limits.answer_ms_max),
         ]
 
@@ -238,7 +256,8 @@ class Conductor(Machine):
 
     def stopping(self, fragment: str, row: Wanted) -> StopFragment:
         """The stop of the present epoch, clean where it is for a change."""
-        return StopFragment(fragment, row.epoch, clean=row.ends > 0)
+        clean = row.ends > 0
+        return StopFragment(fragment, row.epoch, clean, clean and row.tells, row.task)
 
     def up(self, fragment: str, row: Wanted) -> list[Effect]:
         """Tells the change that asked for it, once it runs or is done."""
@@ -250,7 +269,9 @@ class Conductor(Machine):
     def ended(self, fragment: str, row: Wanted, clean: bool) -> list[Effect]:
         """Tells the change that asked for its end."""
         change, row.state, row.ends = row.ends, IDLE, 0
-        return [FragmentEnded(fragment, change, clean)]
+        if not clean:
+            return [FragmentEnded(fragment, change, False)]
+        return [FragmentEnded(fragment, change, True, row.epoch, row.stands)]
 
     def give_up(self, fragment: str, row: Wanted, reason: str) -> list[Effect]:
         """No more is tried until it is wanted again."""
@@ -275,7 +296,7 @@ class Conductor(Machine):
 
 _STOPPABLE = (STARTING, RUNNING, WAITING, DOWN, STOPPING)
 _QUIET_ANSWERS = (FragmentPending, FragmentStopped, FragmentDone, FragmentFailed, FragmentRefused)
-_ANSWERS = (FragmentRunning, *_QUIET_ANSWERS)
+_ANSWERS = (FragmentRunning, FragmentFinishing, *_QUIET_ANSWERS)
 Conductor.STEPS = {
     (IDLE, Want): Step(Conductor.on_want, (STARTING,)),
     (DOWN, Want): Step(Conductor.on_want, (STARTING,)),
@@ -288,6 +309,8 @@ Conductor.STEPS = {
     **{(state, EndCleanly): Step(Conductor.on_end, (IDLE,)) for state in (IDLE, DONE)},
     **{(state, FragmentPending): Step(Conductor.on_pending, (state,)) for state in (STARTING, RUNNING, STOPPING)},
     **{(state, FragmentRunning): Step(Conductor.on_running, (RUNNING,)) for state in (STARTING, RUNNING)},
+    (STOPPING, FragmentFinishing): Step(Conductor.on_finishing, (STOPPING,)),
+    **{(state, FragmentFinishing): Step(Conductor.ignore, (state,)) for state in (IDLE, STARTING, RUNNING, DOWN)},
     # A failure is no word that the epoch was fenced: only the answer to the stop is.
     **{(STOPPING, word): Step(Conductor.ignore, (STOPPING,)) for word in (FragmentRunning, FragmentFailed)},
     **{(state, FragmentRunning): Step(Conductor.on_unwanted, (state,)) for state in (IDLE, DOWN)},

@@ -7,12 +7,12 @@ What a body owes them besides the common contract:
 - `Remember` is on disk before the next effect is performed.
 - A clean `Halt` begins no batch and lets the one under way be committed, one left over from an earlier epoch included.
   `Halted` is clean only where every batch begun is committed whole: to all outputs, and in the checkpoint.
-- `Fence` covers what the fragment writes in the plan in force, and nothing else.
+- `Fence` covers what the fragment of the task writes, and nothing else. No body knows a fragment but by its tasks.
 """
 
 from __future__ import annotations
 
-from weft.protocol.words import Effect, Input
+from weft.protocol.words import Effect, Input, Parcel
 
 
 class Remember(Effect, frozen=True):
@@ -27,36 +27,52 @@ class Fence(Effect, frozen=True):
 
     fragment: str
     epoch: int
+    task: Parcel = Parcel()
 
 
 class Launch(Effect, frozen=True):
-    """Start the fragment from its checkpoint and the next segment."""
+    """Start the fragment of a task from its checkpoint and the next segment."""
 
     fragment: str
     epoch: int
+    task: Parcel = Parcel()
 
 
 class Halt(Effect, frozen=True):
-    """End a launch; clean: at a batch boundary, however long the batch takes; asked again, use force."""
+    """End a launch; clean: at a batch boundary, however long the batch takes; asked again, use force.
+
+    `tells`: let the next batch to begin be the last, and tell `LastBatchBegun`, where that can be told.
+    """
 
     fragment: str
     epoch: int
     clean: bool = False
+    tells: bool = False
 
 
 class Launched(Input, frozen=True):
-    """The launch runs."""
+    """The launch runs; `stands` tells others how they may go on from it."""
 
     fragment: str
     epoch: int
+    stands: Parcel = Parcel()
+
+
+class LastBatchBegun(Input, frozen=True):
+    """The last batch of a launch that is to end cleanly has begun, and will end where `stands` tells."""
+
+    fragment: str
+    epoch: int
+    stands: Parcel = Parcel()
 
 
 class Halted(Input, frozen=True):
-    """The launch has ended as asked; clean: at a batch boundary."""
+    """The launch has ended as asked; clean: at a batch boundary, and where `stands` tells."""
 
     fragment: str
     epoch: int
     clean: bool = False
+    stands: Parcel = Parcel()
 
 
 class Died(Input, frozen=True):
@@ -69,10 +85,11 @@ class Died(Input, frozen=True):
 
 
 class Drained(Input, frozen=True):
-    """The inputs have ended, all is committed, and the launch has ended."""
+    """The inputs have ended, all is committed, and the launch has ended, where `stands` tells."""
 
     fragment: str
     epoch: int
+    stands: Parcel = Parcel()
 
 
 class Refused(Input, frozen=True):
@@ -87,7 +104,7 @@ class Want(Input, frozen=True):
     """Run a fragment at a site, under an epoch above `least`; where it runs elsewhere, it moves.
 
     Where it is part of a change, `FragmentUp` tells when it runs. Where it was lost with its site, nothing there is
-    waited for.
+    waited for. Without a task it runs as it was last told to.
     """
 
     fragment: str
@@ -95,6 +112,7 @@ class Want(Input, frozen=True):
     least: int = 0
     change: int = 0
     lost: bool = False
+    task: Parcel | None = None
 
 
 class Unwant(Input, frozen=True):
@@ -104,10 +122,14 @@ class Unwant(Input, frozen=True):
 
 
 class EndCleanly(Input, frozen=True):
-    """End a fragment at a batch boundary for a change; it rests, still wanted, until `Want` or `Unwant` says more."""
+    """End a fragment at a batch boundary for a change; it rests, still wanted, until `Want` or `Unwant` says more.
+
+    `tells`: `FragmentFinishes` tells when its last batch has begun.
+    """
 
     fragment: str
     change: int
+    tells: bool = False
 
 
 class FragmentUp(Effect, frozen=True):
@@ -117,12 +139,23 @@ class FragmentUp(Effect, frozen=True):
     change: int
 
 
+class FragmentFinishes(Effect, frozen=True):
+    """A fragment that is to end for a change has begun its last batch."""
+
+    fragment: str
+    change: int
+    epoch: int
+    stands: Parcel = Parcel()
+
+
 class FragmentEnded(Effect, frozen=True):
-    """A fragment that was to end for a change does not run; clean: it ended at a batch boundary."""
+    """A fragment that was to end for a change does not run; clean: it ended at a batch boundary, as `stands` tells."""
 
     fragment: str
     change: int
     clean: bool
+    epoch: int = 0
+    stands: Parcel = Parcel()
 
 
 class AllRunning(Effect, frozen=True):

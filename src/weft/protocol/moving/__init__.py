@@ -1,10 +1,14 @@
 """Changing a placement while records flow: one change at a time, the old plan or the new, never between."""
 
 from weft.protocol.moving.desk import Desk
+from weft.protocol.moving.host import Host
 from weft.protocol.moving.mover import Mover, MoverLimits
+from weft.protocol.moving.preparer import Preparer, PreparerLimits
 from weft.protocol.moving.words import (
     Ask,
     Cancel,
+    CarriedOver,
+    Carry,
     Change,
     Changed,
     ChannelDrained,
@@ -15,7 +19,9 @@ from weft.protocol.moving.words import (
     End,
     InForce,
     Leave,
+    LetIn,
     Moot,
+    NotCarriedOver,
     NotChanged,
     NotWarmed,
     Start,
@@ -29,6 +35,8 @@ from weft.protocol.moving.words import (
 __all__ = [
     "Ask",
     "Cancel",
+    "CarriedOver",
+    "Carry",
     "Change",
     "Changed",
     "ChannelDrained",
@@ -38,13 +46,18 @@ __all__ = [
     "Desk",
     "Drain",
     "End",
+    "Host",
     "InForce",
     "Leave",
+    "LetIn",
     "Moot",
     "Mover",
     "MoverLimits",
+    "NotCarriedOver",
     "NotChanged",
     "NotWarmed",
+    "Preparer",
+    "PreparerLimits",
     "Start",
     "Turn",
     "Undecided",

@@ -11,29 +11,28 @@ from collections.abc import Mapping
 
 import msgspec
 
+from weft.protocol.change_messages import TO_DESK, EndedAt
 from weft.protocol.hosting.conductor import Conductor, ConductorLimits
-from weft.protocol.hosting.words import FragmentEnded, FragmentUp, Unwant, Want
-from weft.protocol.machine import Effect, Input, Machine, TimerFired
+from weft.protocol.hosting.words import FragmentEnded, FragmentFinishes, FragmentUp, Unwant, Want
+from weft.protocol.machine import Effect, Input, Machine, Received, TimerFired
 from weft.protocol.moving.mover import NO_MORE, Mover, MoverLimits
 from weft.protocol.moving.words import (
     Ask,
     Cancel,
     Change,
-    ChannelDrained,
     Decided,
     Ended,
+    Finishing,
     InForce,
     Leave,
     Moot,
-    NotWarmed,
     Tell,
     Undecided,
     Up,
-    Warmed,
     least_epoch,
 )
 
-_CHANGES = (Ask, Cancel, Change, Moot, Warmed, NotWarmed, ChannelDrained, Decided, Undecided)
+_CHANGES = Ask | Cancel | Moot | Decided | Undecided | TO_DESK
 
 
 class Desk(Machine):
@@ -78,17 +77,32 @@ class Desk(Machine):
             if self.mover.gives == NO_MORE:
                 return []
             least = least_epoch(input.number)
-            return [*(Tell(Want(start.fragment, start.site, least)) for start in input.starts), *self.mover.begin()]
+            wants = (Tell(Want(one.fragment, one.site, least, task=one.task)) for one in input.starts)
+            return [*wants, *self.mover.begin()]
         if isinstance(input, Leave):
             wanted = sorted(fragment for fragment, row in self.conductor.rows.items() if row.want)
             return [*self.mover.leave(), *(Tell(Unwant(fragment)) for fragment in wanted)]
-        changes = isinstance(input, _CHANGES) or (isinstance(input, TimerFired) and input.name in self.mover.rows)
+        if isinstance(input, Change):
+            return self.mover.handle(self.standing(input))
+        word = input.message if isinstance(input, Received) else input
+        changes = isinstance(word, _CHANGES) or (isinstance(input, TimerFired) and input.name in self.mover.rows)
         return self.mover.handle(input) if changes else self.conductor.handle(input)
+
+    def standing(self, change: Change) -> Change:
+        """A change with how those stand that it ends, as their sites have told the conductor."""
+        rows = self.conductor.rows
+        ends = tuple(
+            msgspec.structs.replace(end, stands=rows[end.fragment].stands) if end.fragment in rows else end
+            for end in change.ends
+        )
+        return msgspec.structs.replace(change, ends=ends)
 
     def hear(self, effect: Effect, heard: deque[Input]) -> None:
         """What the conductor says of a fragment's end and start, the mover hears."""
         if isinstance(effect, FragmentEnded):
-            heard.append(Ended(effect.fragment, effect.change, effect.clean))
+            heard.append(Ended(effect.fragment, effect.change, effect.clean, effect.epoch, effect.stands))
+        elif isinstance(effect, FragmentFinishes):
+            heard.append(Finishing(effect.change, EndedAt(effect.fragment, effect.epoch, effect.stands)))
         elif isinstance(effect, FragmentUp):
             heard.append(Up(effect.fragment, effect.change))
 

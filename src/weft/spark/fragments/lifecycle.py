@@ -23,7 +23,7 @@ from weft.spark.fragments.batch_times import BatchTimes
 from weft.spark.fragments.counts import records_out
 from weft.spark.fragments.late import LateRecords
 from weft.spark.fragments.outputs import Commit
-from weft.spark.fragments.positions import Ended
+from weft.spark.fragments.positions import Standing
 from weft.spark.fragments.wiring import Entry, RunContext, Wiring, ordering_in
 from weft.spark.fragments.writing import BatchWriter
 from weft.spark.ordering.holds import silent_for_too_long
@@ -73,6 +73,7 @@ class FragmentRun:
         self.has_ticks = False
         self.query: StreamingQuery | None = None
         self.clean = False
+        self.over = False
         self._nudged_s = 0.0
         self._flows: dict[str, Flow | None] = {}
         self._unread: dict[str, UnreadFiles] = {}
@@ -125,6 +126,7 @@ class FragmentRun:
 
     def stop(self, clean: bool = False) -> bool:
         """End the query, whether at a batch boundary; else what was under way is done again by the next epoch."""
+        self.over = True
         if self.query is None:
             return False
         if clean:
@@ -148,9 +150,9 @@ class FragmentRun:
         self.stop()
         self.writer.forget_ahead()
 
-    def as_ended(self, last: int | None = None) -> Ended:
+    def standing(self, last: int | None = None) -> Standing:
         """What those need that go on from here; `last` where that batch is still under way."""
-        return Ended(self.fragment, self.checkpoint, tuple(self.entries), self.batch_times.first, last)
+        return Standing(self.fragment, self.generation, tuple(self.entries), dict(self.batch_times.first), last)
 
     def file_entries(self) -> Iterator[tuple[Entry, str]]:
         """Its ways in from users' files, each with the folder or glob that Spark reads."""

@@ -30,6 +30,22 @@ class Ended:
     last: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a run stands, in words that reach other sites: whoever goes on from it needs no more, and its checkpoint."""
+
+    fragment: Fragment
+    generation: int
+    entries: tuple[Entry, ...] = ()
+    first: dict[str, int | dict[str, int]] = field(default_factory=dict)
+    last: int | None = None
+
+    def ended(self, folders: Folders) -> Ended:
+        """The same, with its checkpoint where that lies."""
+        checkpoint = folders.checkpoint(self.fragment.id, self.generation)
+        return Ended(self.fragment, checkpoint, self.entries, self.first, self.last)
+
+
 def goes_on(old: Fragment | None, new: Fragment) -> bool:
     """Whether a fragment only changes its site, so that its checkpoint serves as it is."""
     return old is not None and replace(old, site=new.site) == new

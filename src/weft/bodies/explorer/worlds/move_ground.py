@@ -12,10 +12,25 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weft.bodies.explorer.world import Choice
-from weft.bodies.explorer.worlds.move_plan import CHANNEL, MoveCase, Piece, Sites
+from weft.bodies.explorer.worlds.move_plan import CHANNEL, SIDE, MoveCase, Piece, Sites, piece_of
 from weft.protocol import Effect, Input
-from weft.protocol.hosting import Died, Drained, Fence, FragmentUp, Halt, Halted, Launch, Launched, Refused, Remember
+from weft.protocol.change_messages import After, EndedAt, after_of
+from weft.protocol.hosting import (
+    Died,
+    Drained,
+    Fence,
+    FragmentUp,
+    Halt,
+    Halted,
+    LastBatchBegun,
+    Launch,
+    Launched,
+    Refused,
+    Remember,
+)
 from weft.protocol.moving import (
+    CarriedOver,
+    Carry,
     Change,
     Changed,
     ChannelDrained,
@@ -24,7 +39,9 @@ from weft.protocol.moving import (
     Decided,
     Drain,
     InForce,
+    LetIn,
     Moot,
+    NotCarriedOver,
     NotChanged,
     NotWarmed,
     Start,
@@ -34,11 +51,13 @@ from weft.protocol.moving import (
     Warmed,
     least_epoch,
 )
+from weft.protocol.words import Parcel
 
 DESK = "conductor"
-LAUNCHING, ALIVE, FINISHING, HALTING = "launching", "alive", "finishing", "halting"
+LAUNCHING, ALIVE, TELLING, FINISHING, HALTING = "launching", "alive", "telling", "finishing", "halting"
 REFUSED, ORPHAN = "refused", "orphan"
-ENDABLE = (LAUNCHING, ALIVE, FINISHING)
+ENDABLE = (LAUNCHING, ALIVE, TELLING, FINISHING)
+ENDING = (TELLING, FINISHING)
 
 UNFENCED = "a piece is launched only behind its own fence"
 CROWDED = "a site has at most one launch of a piece alive"
@@ -48,7 +67,11 @@ STATE = "state has seen every record before the one it sees, once"
 BOUNDARY = "a plan is decided only when all it ends has ended, at a batch boundary"
 HASTY = "a clean halt is asked for once; again would be force"
 VERDICT = "a change is called changed or not changed once, and as the journal has it"
-FAULTS = (UNFENCED, CROWDED, ELSEWHERE, DOUBLED, STATE, BOUNDARY, HASTY, VERDICT)
+CARRIED = "a plan is decided only on what was carried over from where all it ends has ended"
+KEPT = "what the journal rests on is neither written again nor dropped"
+BUSY = "a site is asked for one thing at a time for each fragment to come"
+GATE = "only what is ready is let in, and only for what it awaits"
+FAULTS = (UNFENCED, CROWDED, ELSEWHERE, DOUBLED, STATE, BOUNDARY, HASTY, VERDICT, CARRIED, KEPT, BUSY, GATE)
 
 
 class Batch(Input, frozen=True):
@@ -83,6 +106,16 @@ class Life(NamedTuple):
     piece: Piece
 
 
+class Ahead(NamedTuple):
+    """Something that a site was asked for ahead of a start: to make ready, or to carry over after some ends."""
+
+    site: str
+    number: int
+    fragment: str
+    ended: tuple[EndedAt, ...] = ()
+    ready: bool = False
+
+
 class Plant(msgspec.Struct, frozen=True):
     """What really is: what runs where, what streams, checkpoints, disks and the journal hold."""
 
@@ -101,8 +134,10 @@ class Plant(msgspec.Struct, frozen=True):
     resuming: bool = True
     resumed: int = 0
     turn: int = 0
-    warm: tuple[tuple[int, str, str, bool], ...] = ()
-    drains: tuple[tuple[int, str, str], ...] = ()
+    warm: tuple[Ahead, ...] = ()
+    carrying: tuple[Ahead, ...] = ()
+    carried: tuple[tuple[str, int, After, Checkpoint], ...] = ()
+    drains: tuple[tuple[str, int, str, str, After], ...] = ()
     deciding: int = 0
     said: tuple[tuple[int, bool], ...] = ()
     cold: bool = False
@@ -131,47 +166,67 @@ class Plant(msgspec.Struct, frozen=True):
                 held = {one[:2]: one[2] for one in self.disks}
                 held[site, fragment] = max(epoch, held.get((site, fragment), 0))
                 return self.but(disks=tuple(sorted((*key, greatest) for key, greatest in held.items())))
-            case Fence(fragment, epoch):
-                return self.fence(fragment, epoch)
-            case Launch(fragment, epoch):
-                return self.launch(site, fragment, epoch)
-            case Halt(fragment, epoch, clean):
-                waiting = any(not ready for *_, ready in self.warm)
-                twice = clean and any(one[:4] == (site, fragment, epoch, FINISHING) for one in self.lives)
-                halted = self.phase((site, fragment, epoch), ENDABLE, FINISHING if clean else HALTING)
+            case Fence(_, epoch, task):
+                return self.fence(task, epoch)
+            case Launch(fragment, epoch, task):
+                return self.launch(site, fragment, epoch, task)
+            case Halt(fragment, epoch, clean, tells):
+                waiting = any(not one.ready for one in self.warm)
+                twice = clean and any(one[:3] == (site, fragment, epoch) and one.phase in ENDING for one in self.lives)
+                phase = (TELLING if tells else FINISHING) if clean else HALTING
+                halted = self.phase((site, fragment, epoch), ENDABLE, phase)
                 return halted.but(cold=self.cold or (clean and waiting), fault=HASTY if twice else self.fault)
             case FragmentUp(fragment):
                 alive = any(one.fragment == fragment and one.phase == ALIVE for one in self.lives)
                 return self.but(missed=self.missed or not (alive or self.case.may_drain))
             case Turn(number):
                 return self.but(turn=number)
-            case Warm(number, fragment, where):
-                return self.but(warm=tuple(sorted((*self.warm, (number, fragment, where, False)))))
-            case Cool(number, fragment, where):
-                return self.but(warm=tuple(one for one in self.warm if one[:3] != (number, fragment, where)))
-            case Drain(number, channel, fragment):
-                return self.but(drains=tuple(sorted((*self.drains, (number, channel, fragment)))))
+            case Warm(number, fragment) | Carry(number, fragment) | Cool(number, fragment) | LetIn(number, fragment):
+                return self.ahead(site, number, fragment, effect)
+            case Drain(number, channel, fragment, after):
+                asked = {one for one in self.drains if one[2:4] != (channel, fragment)}
+                return self.but(drains=tuple(sorted((*asked, (site, number, channel, fragment, after)))))
             case Decide(number):
                 return self.but(deciding=number)
             case Changed(number, reason) | NotChanged(number, reason):
                 return self.verdict(number, isinstance(effect, Changed), reason)
         return self
 
-    def fence(self, fragment: str, epoch: int) -> Plant:
-        """The streams of the piece in force, fenced; an orphan that can write no more is gone."""
+    def ahead(self, site: str, number: int, fragment: str, effect: Effect) -> Plant:
+        """The ground after a site was asked for something ahead of a start."""
+        where = (site, number, fragment)
+        busy = any(one[0] == site and one[2] == fragment for one in self.carrying) or any(
+            one[0] == site and one[2] == fragment and not one.ready for one in self.warm
+        )
+        fault = BUSY if busy else self.fault
+        match effect:
+            case Warm():
+                rest = (one for one in self.warm if (one.site, one.fragment) != (site, fragment))
+                return self.but(warm=tuple(sorted((*rest, Ahead(*where)))), fault=fault)
+            case Carry(ended=ended):
+                return self.but(carrying=tuple(sorted((*self.carrying, Ahead(*where, ended)))), fault=fault)
+            case LetIn(ended=ended):
+                fits = any(one[:3] == where and one.ready for one in self.warm)
+                ends = [end.fragment for end in self.case.change(self.sites, number)[0]]
+                return self.but(fault=fault if fits and ended.fragment in ends else GATE)
+        carried = tuple(one for one in self.carried if one[:2] != (fragment, number))
+        kept = number == self.number and carried != self.carried
+        warm = tuple(one for one in self.warm if (one.site, one.fragment) != (site, fragment))
+        return self.but(warm=warm, carried=carried, fault=KEPT if kept else fault)
+
+    def fence(self, task: Parcel, epoch: int) -> Plant:
+        """The streams of a piece, fenced; an orphan that can write no more is gone."""
         fences = dict(self.fences)
-        if fragment in self.plan:
-            for stream in self.plan[fragment].writes:
-                fences[stream] = max(epoch, fences.get(stream, 0))
+        for stream in piece_of(task).writes:
+            fences[stream] = max(epoch, fences.get(stream, 0))
         fenced = self.but(fences=tuple(sorted(fences.items())))
         return fenced.but(lives=tuple(one for one in self.lives if one.phase != ORPHAN or fenced.writes(one)))
 
-    def launch(self, site: str, fragment: str, epoch: int) -> Plant:
+    def launch(self, site: str, fragment: str, epoch: int, task: Parcel) -> Plant:
         """A launch, and what was wrong with it."""
-        piece = self.plan.get(fragment)
-        if piece is not None and piece.site != site and self.was_taken_over(epoch):
-            piece = piece._replace(site=site)  # a site that is not gone after all, and has not heard of it
-        if piece is None or piece.site != site:
+        piece = piece_of(task)
+        # A site that is not gone after all may not have heard of it.
+        if piece.site != site or (self.plan.get(fragment) != piece and not self.was_taken_over(epoch)):
             return self.but(fault=ELSEWHERE)
         fences = dict(self.fences)
         fault = self.fault
@@ -181,7 +236,7 @@ class Plant(msgspec.Struct, frozen=True):
             fault = CROWDED
         refused = any(epoch < fences[stream] for stream in piece.writes)
         life = Life(site, fragment, epoch, REFUSED if refused else LAUNCHING, piece)
-        warm = tuple(one for one in self.warm if one[1:3] != (fragment, site) or one[0] > self.number)
+        warm = tuple(one for one in self.warm if (one.fragment, one.site) != (fragment, site))
         lives = tuple(sorted((*self.lives, life)))
         refusals = self.refusals or (refused and not self.was_taken_over(epoch))
         return self.but(lives=lives, warm=warm, fault=fault, refusals=refusals)
@@ -201,7 +256,7 @@ class Plant(msgspec.Struct, frozen=True):
     def choices(self) -> Iterator[Choice]:
         """What may happen next."""
         if self.resuming:
-            starts = tuple(Start(name, piece.site) for name, piece in self.plan.items())
+            starts = tuple(Start(name, piece.site, piece.task) for name, piece in self.plan.items())
             yield Choice(DESK, InForce(self.number, starts), self.but(resuming=False))
         for choice in self.changing():
             yield choice
@@ -209,6 +264,7 @@ class Plant(msgspec.Struct, frozen=True):
             if self.silent_left and choice.due and choice.heard:
                 after = choice.after.but(silent_left=self.silent_left - 1)
                 yield Choice(DESK, choice.fact, after, due=False, heard=False)
+        yield from self.preparing()
         for life in self.lives:
             yield from self.living(life)
 
@@ -221,51 +277,88 @@ class Plant(msgspec.Struct, frozen=True):
                 ends, starts, lost = case.change(self.sites, self.turn)
                 answer = Change(self.turn, ends, starts, lost or None)
             yield Choice(DESK, answer, self.but(turn=0))
-        for one in self.warm:
-            number, fragment, _, ready = one
-            if not ready:
-                rest = tuple(other for other in self.warm if other != one)
-                warmed = self.but(warm=tuple(sorted((*rest, (*one[:3], True)))))
-                if number in case.impossible:
-                    yield Choice(DESK, NotWarmed(number, fragment, "it cannot run there", True), warmed)
-                    continue
-                yield Choice(DESK, Warmed(number, fragment), warmed)
-                if case.soft:
-                    yield Choice(DESK, NotWarmed(number, fragment, "busy"), warmed, due=False)
-        for drain in self.drains:
-            checkpoint = dict(self.checkpoints).get(drain[2], Checkpoint())
-            if checkpoint.taken == len(self.channel) and not checkpoint.half:
-                after = self.but(drains=tuple(other for other in self.drains if other != drain))
-                yield Choice(DESK, ChannelDrained(*drain), after)
         if self.deciding and self.deciding == self.number:
-            yield Choice(DESK, Decided(self.number), self.but(deciding=0))
+            tasks = tuple((name, piece.task) for name, piece in self.plan.items())
+            yield Choice(DESK, Decided(self.number, tasks), self.but(deciding=0))
         elif self.deciding:
             yield Choice(DESK, Written(self.deciding), self.decided(self.deciding), heard=False)
             if self.undecided_left:
                 after = self.but(deciding=0, undecided_left=self.undecided_left - 1)
                 yield Choice(DESK, Undecided(self.deciding, "the disk is full"), after, due=False)
 
-    def decided(self, number: int) -> Plant:
-        """The journal written: the new plan, and a checkpoint for everything it starts."""
-        ends, starts, lost = self.case.change(self.sites, number)
-        old, held = self.plan, dict(self.checkpoints)
-        sites = self.case.after(self.sites, number)
-        new = self.case.cut(sites)
+    def preparing(self) -> Iterator[Choice]:
+        """What the body of a site may answer ahead of a start."""
+        case = self.case
+        for one in self.warm:
+            site, number, fragment = one[:3]
+            if one.ready:
+                continue
+            warmed = self.but(warm=tuple(sorted((*_but(self.warm, one), one._replace(ready=True)))))
+            if number in case.impossible:
+                yield Choice(site, NotWarmed(number, fragment, "it cannot run there", True), warmed)
+                continue
+            awaits = tuple(end.fragment for end in case.change(self.sites, number)[0]) if case.early else ()
+            yield Choice(site, Warmed(number, fragment, awaits), warmed)
+            if case.soft:
+                yield Choice(site, NotWarmed(number, fragment, "busy"), warmed, due=False)
+        for one in self.carrying:
+            site, number, fragment, ended = one[:4]
+            done = self.but(carrying=_but(self.carrying, one))
+            if number in case.impossible:
+                never = NotCarriedOver(number, fragment, after_of(ended), "it cannot run there")
+                yield Choice(site, never, done)
+                continue
+            yield Choice(site, CarriedOver(number, fragment, after_of(ended), Parcel(fragment)), done.carry(one))
+            if self.undecided_left:
+                full = done.but(undecided_left=self.undecided_left - 1)
+                refused = NotCarriedOver(number, fragment, after_of(ended), "the disk is full")
+                yield Choice(site, refused, full, due=False)
+        for drain in self.drains:
+            checkpoint = dict(self.checkpoints).get(drain[3], Checkpoint())
+            if drain[2] == SIDE or (checkpoint.taken == len(self.channel) and not checkpoint.half):
+                yield Choice(drain[0], ChannelDrained(*drain[1:]), self.but(drains=_but(self.drains, drain)))
+
+    def carry(self, one: Ahead) -> Plant:
+        """It is on disk where a fragment to come goes on; said again, for the same ends, nothing is written again."""
+        _, number, fragment, ended, _ = one
+        again = (fragment, number, after_of(ended))
+        if any(held[:3] == again for held in self.carried):
+            return self
+        if number <= self.number:
+            return self.but(fault=KEPT)
         fault = self.fault
+        if any(told.stands != Parcel(f"{told.fragment} {told.epoch}") for told in ended):
+            fault = CARRIED
+        rest = (held for held in self.carried if held[0] != fragment)
+        goes_on = self.goes_on(number, fragment)
+        return self.but(carried=tuple(sorted((*rest, (*again, goes_on)))), fault=fault)
+
+    def goes_on(self, number: int, fragment: str) -> Checkpoint:
+        """Where a fragment that a change starts goes on, from how those stand that it ends."""
+        old, held = self.plan, dict(self.checkpoints)
+        new = self.case.cut(self.case.after(self.sites, number))[fragment]
+        taken, state = len(self.channel) if new.reads == CHANNEL else 0, 0
+        for end in self.case.change(self.sites, number)[0]:
+            checkpoint = held[end.fragment]
+            taken = checkpoint.taken if old[end.fragment].reads == new.reads else taken
+            state = checkpoint.state if "2" in old[end.fragment].operators else state
+        return Checkpoint(taken, False, state if "2" in new.operators else 0)
+
+    def decided(self, number: int) -> Plant:
+        """The journal written: the new plan, and a checkpoint for everything it starts, as it was carried over."""
+        ends, starts, lost = self.case.change(self.sites, number)
+        held, fault = dict(self.checkpoints), self.fault
         for end in ends:
-            if held[end.fragment].half or any(one.fragment == end.fragment for one in self.lives):
-                fault = BOUNDARY
-        ended = {end.fragment: held.pop(end.fragment) for end in ends}
-        for start in starts:
-            if start.fragment in lost:
-                continue  # it goes on from its own checkpoint, though a batch be half written
-            reads, state = new[start.fragment].reads, 0
-            taken = len(self.channel) if reads == CHANNEL else 0
-            for name, checkpoint in ended.items():
-                taken = checkpoint.taken if old[name].reads == reads else taken
-                state = checkpoint.state if "2" in old[name].operators else state
-            held[start.fragment] = Checkpoint(taken, False, state if "2" in new[start.fragment].operators else 0)
-        checkpoints = tuple(sorted(held.items()))
+            alive = any(one.fragment == end.fragment and self.writes(one) for one in self.lives)
+            fault = BOUNDARY if held[end.fragment].half or alive else fault
+        # What was lost goes on from its own checkpoint, though a batch be half written.
+        begun = {one.fragment: self.goes_on(number, one.fragment) for one in starts if one.fragment not in lost}
+        carried = {one[0]: one[3] for one in self.carried if one[1] == number}
+        if begun != carried:
+            fault = CARRIED
+        kept = {name: checkpoint for name, checkpoint in held.items() if name not in [end.fragment for end in ends]}
+        checkpoints = tuple(sorted({**kept, **begun}.items()))
+        sites = self.case.after(self.sites, number)
         return self.but(number=number, sites=sites, checkpoints=checkpoints, fault=fault)
 
     def living(self, life: Life) -> Iterator[Choice]:
@@ -282,28 +375,31 @@ class Plant(msgspec.Struct, frozen=True):
         if phase == ORPHAN:
             return
         fenced = any(epoch < fences.get(stream, 0) for stream in life.piece.writes)
+        stands = Parcel(f"{fragment} {epoch}")
+        if phase == TELLING:
+            yield Choice(site, LastBatchBegun(fragment, epoch, stands), self.phase(life[:3], (TELLING,), FINISHING))
         match phase:
             case "launching":
-                yield Choice(site, Launched(fragment, epoch), self.phase(life[:3], (LAUNCHING,), ALIVE))
+                yield Choice(site, Launched(fragment, epoch, stands), self.phase(life[:3], (LAUNCHING,), ALIVE))
             case "halting":
-                yield Choice(site, Halted(fragment, epoch, clean=not half), gone)
-            case "finishing" if not half:
-                yield Choice(site, Halted(fragment, epoch, clean=True), gone)
-            case "finishing" | "alive" if fenced:
+                yield Choice(site, Halted(fragment, epoch, not half, stands), gone)
+            case "finishing" | "telling" if not half:
+                yield Choice(site, Halted(fragment, epoch, True, stands), gone)
+            case "finishing" | "telling" | "alive" if fenced:
                 # A launch meets the fence when it next commits; one without records may never do so.
-                yield Choice(site, Died(fragment, epoch, "fenced"), gone, due=phase == FINISHING)
+                yield Choice(site, Died(fragment, epoch, "fenced"), gone, due=phase in ENDING)
         taken_all = not half and dict(self.checkpoints)[fragment].taken == self.case.records
         if self.case.may_drain and taken_all and phase != LAUNCHING:
-            yield Choice(site, Drained(fragment, epoch), gone, due=False)
+            yield Choice(site, Drained(fragment, epoch, stands), gone, due=False)
         if self.deaths_left:
             dead = gone.but(deaths_left=self.deaths_left - 1)
             yield Choice(site, Died(fragment, epoch, "died"), dead, due=False)
-            if phase == FINISHING and half:
+            if phase in ENDING and half:
                 yield Choice(site, Halted(fragment, epoch, clean=False), dead, due=False)
 
     def batch(self, life: Life, half: bool) -> Iterator[Choice]:
         """The next step of a batch, where one can be taken."""
-        working = life.phase in (ALIVE, ORPHAN) or (life.phase == FINISHING and half)
+        working = life.phase in (ALIVE, ORPHAN) or (life.phase in ENDING and half)
         checkpoint = dict(self.checkpoints).get(life.fragment)
         if not working or checkpoint is None:
             return
@@ -333,16 +429,18 @@ class Plant(msgspec.Struct, frozen=True):
         yield Choice(life.site, told, ground, due=life.phase != ORPHAN, heard=False)
 
     def crash(self, site: str) -> Plant:
-        """An agent's launches live on unseen until they are fenced; of the desk only what it wrote down remains."""
+        """A site's launches live on unseen until they are fenced; of the desk only what it wrote down remains."""
         if site == DESK:
-            return self.but(resuming=True, resumed=self.number, turn=0, warm=(), drains=(), deciding=0, said=())
+            return self.but(resuming=True, resumed=self.number, turn=0, deciding=0, said=())
         lives = []
         for one in self.lives:
             if one.site != site or one.phase == ORPHAN:
                 lives.append(one)
             elif self.writes(one):
                 lives.append(one._replace(phase=ORPHAN))
-        return self.but(lives=tuple(sorted(lives)))
+        warm, carrying = (tuple(one for one in those if one.site != site) for those in (self.warm, self.carrying))
+        drains = tuple(one for one in self.drains if one[0] != site)
+        return self.but(lives=tuple(sorted(lives)), warm=warm, carrying=carrying, drains=drains)
 
     def phase(self, where: tuple[str, str, int], before: tuple[str, ...], after: str) -> Plant:
         """The ground with one launch in another phase."""
@@ -352,6 +450,10 @@ class Plant(msgspec.Struct, frozen=True):
     def but(self, **changes: Any) -> Plant:
         """The same ground, changed."""
         return msgspec.structs.replace(self, **changes)
+
+
+def _but(those: tuple[Any, ...], one: Any) -> tuple[Any, ...]:
+    return tuple(other for other in those if other != one)
 
 
 def plant(case: MoveCase) -> Plant:

@@ -1,7 +1,7 @@
 """What a small world computes: a chain of two operators with a sink each, and one more, cut into pieces by placement.
 
 src -> 1 -> (s1) -> 2      each operator has a sink: k1, k2, k3; s1 is a channel where 1 and 2 run apart
-src3 -> 3
+src3 -> 3                  s0 is a channel beside s1 that never holds anything: it is drained at any time
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from functools import cache
 from typing import NamedTuple
 
 from weft.protocol.moving import End, Start
+from weft.protocol.words import Parcel
 
-CHANNEL = "s1"
+CHANNEL, SIDE = "s1", "s0"
 NOWHERE = "-"
 TAKEN_OVER = "!"
 
@@ -26,6 +27,17 @@ class Piece(NamedTuple):
     operators: str
     reads: str
     writes: tuple[str, ...]
+
+    @property
+    def task(self) -> Parcel:
+        """What a site is told of it."""
+        return Parcel("|".join((*self[:3], *self.writes)))
+
+
+def piece_of(task: Parcel) -> Piece:
+    """The piece that a site was told of."""
+    site, operators, reads, *writes = task.text.split("|")
+    return Piece(site, operators, reads, tuple(writes))
 
 
 class MoveCase:
@@ -42,6 +54,8 @@ class MoveCase:
         expected: Mapping[int, bool] | None = None,
         soft: bool = False,
         may_drain: bool = False,
+        early: bool = False,
+        side: bool = False,
     ) -> None:
         self.sites = _placed(sites)
         self.changes = {number: _placed(change) for number, change in enumerate(changes, 1)}
@@ -50,6 +64,8 @@ class MoveCase:
         self.faults = (0, 0, 0)
         self.records = records
         self.impossible, self.refused, self.soft, self.may_drain = impossible, refused, soft, may_drain
+        self.early = early
+        self.drains = (CHANNEL, SIDE) if side else (CHANNEL,)
         never = (*impossible, *refused)
         self.expected = {number: number not in never for number in self.changes} if expected is None else expected
 
@@ -79,11 +95,11 @@ class MoveCase:
         old, new = self.cut(sites), self.cut(self.after(sites, number))
         written = {stream for piece in new.values() for stream in piece.writes}
         ends = tuple(
-            End(name, piece.site, (CHANNEL,) if piece.reads == CHANNEL and CHANNEL not in written else ())
+            End(name, piece.site, self.drains if piece.reads == CHANNEL and CHANNEL not in written else ())
             for name, piece in old.items()
             if new.get(name) != piece
         )
-        starts = tuple(Start(name, piece.site) for name, piece in new.items() if old.get(name) != piece)
+        starts = tuple(Start(name, piece.site, piece.task) for name, piece in new.items() if old.get(name) != piece)
         if number not in self.taken_over:
             return ends, starts, ()
         lost = tuple(sorted(end.fragment for end in ends))

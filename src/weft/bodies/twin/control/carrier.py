@@ -17,6 +17,7 @@ from weft.protocol import (
     TimerFired,
     story_line,
 )
+from weft.protocol.change_messages import MESSAGES
 
 NS_PER_MS = 1_000_000
 Perform = Callable[[str, Effect], None]
@@ -90,7 +91,7 @@ class Carrier:
                     self._perform(name, effect)
 
     def _send(self, sender: str, to: str, message: Message) -> None:
-        delay_ns = self._delay_ns(sender, to)
+        delay_ns = 0 if isinstance(message, MESSAGES) else self._delay_ns(sender, to)
         if delay_ns is not None:
             self.at(self.now_ns + delay_ns, lambda: self.take(to, Received(sender, message)))
 

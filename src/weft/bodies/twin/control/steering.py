@@ -1,10 +1,11 @@
 """What is done to a run of the twin, and who does it? Scenario, agents and desk, between the record plane's events.
 
 Every operator is a fragment of its own. The desk (conductor and mover) stands at the first site of the deployment and
-does not crash; agents crash and restart with their sites. A move pauses its operator from its clean end until it is
+does not crash; hosts crash and restart with their sites. A move pauses its operator from its clean end until it is
 launched at the new site, which takes 20 ms a record that waits for it, or where it has state, as long as that takes
-over the links. What waits travels along; what is under way to the old site is forwarded. Where sites balance, their
-balancers ask for moves; where operators scale, their instances ask for more or fewer. All wishes go through `changes`.
+over the links; that a site makes ready and carries over what will start there is said and done in no time. What waits
+travels along; what is under way to the old site is forwarded. Where sites balance, their balancers ask for moves; where
+operators scale, their instances ask for more or fewer. All wishes go through `changes`.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from weft.plan.changing.running_plan import Rules, first_plan
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
 from weft.protocol.balancing import AGAIN_MS, asks_again
+from weft.protocol.change_messages import after_of
 from weft.protocol.control import Controller, Rounds
 from weft.protocol.hosting import (
-    Agent,
     Died,
     Fence,
     GaveUp,
@@ -43,7 +44,7 @@ from weft.protocol.hosting import (
     Remember,
     Want,
 )
-from weft.protocol.moving import Desk, InForce, Start, Warm, Warmed
+from weft.protocol.moving import CarriedOver, Carry, Desk, Host, InForce, Start, Warm, Warmed
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
@@ -154,7 +155,7 @@ class Steering:
         for key in self._keys.values():
             self.records.hold(key, False)
         for site in self.deployment.sites:
-            self.carrier.add(Agent(site.name))
+            self.carrier.add(Host(site.name))
         self.carrier.add(Desk(DESK))
         self.changes.plan = first_plan(self.deployment, self.running(), self._rules)
         starts = tuple(Start(fragment, site) for fragment, site in self.homes.items())
@@ -253,7 +254,7 @@ class Steering:
             return
         self._down.discard(site)
         self.outages[-1 - [one.site for one in reversed(self.outages)].index(site)].until_ns = self.carrier.now_ns
-        self.carrier.add(Agent(site, self._remembered.get(site)))
+        self.carrier.add(Host(site, self._remembered.get(site)))
         self.records.restart(site)
         if self.balancing is not None:
             self.balancing.restart(site)
@@ -307,14 +308,20 @@ class Steering:
                 self._launch(site, fragment, epoch)
             case Halt(fragment=fragment, epoch=epoch, clean=clean):
                 self._halt(site, fragment, epoch, clean)
-            case Warm(number=number, fragment=fragment):
-                carrier.feed(DESK, Warmed(number, fragment))
+            case Warm() | Carry():
+                self._prepare(site, effect)
             case GaveUp(fragment=fragment, reason=reason):
                 if fragment not in self._ever_given_up:
                     self.warnings.append(f"{fragment} was given up at {carrier.now_ns / NS_PER_S:g} s: {reason}")
                 self._given_up.add(fragment)
                 self._ever_given_up.add(fragment)
                 carrier.at(carrier.now_ns + AGAIN_NS, partial(self._take_up, fragment))
+
+    def _prepare(self, site: str, effect: Warm | Carry) -> None:
+        """Every site is ready for any operator."""
+        about = (effect.number, effect.fragment)
+        ready = Warmed(*about) if isinstance(effect, Warm) else CarriedOver(*about, after_of(effect.ended))
+        self.carrier.feed(site, ready)
 
     def _fence(self, fragment: str, epoch: int) -> None:
         self._fences[fragment] = max(epoch, self._fences.get(fragment, 0))

@@ -1,0 +1,110 @@
+"""What is a run to go on from, and what is refused before it starts? Its file, its options, and the state as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.bodies.live import journal
+from weft.bodies.live.identity import identity
+from weft.bodies.live.measured import last_measured
+from weft.bodies.live.resuming import CLOSING, Removal, Resuming
+from weft.bodies.live.state import CannotRun, State, why_not_writable
+from weft.model import Deployment, PartitionAt, Placement
+from weft.plan import PLANNERS, NoPlacement, counting_hops, place
+from weft.plan.observing.measured import with_measured
+from weft.spark.storage.disk import Damaged
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a run was asked for."""
+
+    seconds: float | None = None
+    until_done: bool = False
+    fresh: bool = False
+    state: Path | None = None
+    measured: bool = True  # off only to find out what measuring costs
+
+
+class Opening:
+    """What stands before a run: all is looked at before anything is touched."""
+
+    def __init__(self, deployment: Deployment, state: State, options: Options) -> None:
+        self.deployment = deployment
+        self.state = state
+        self.options = options
+        self.notes: list[str] = []
+
+    def refuse(self) -> Placement:
+        """Refuse all that can be refused without Spark; where everything is to run."""
+        if self.options.until_done:
+            endless = [source.name for source in self.deployment.sources if source.facts.endless]
+            if endless:
+                raise CannotRun(f"--until-done never ends with the endless source {', '.join(endless)}: use --seconds")
+        if self.deployment.control.place.policy not in PLANNERS:
+            raise CannotRun(f"policy {self.deployment.control.place.policy} is not there yet")
+        if any(isinstance(happening, PartitionAt) for happening in self.deployment.scenario):
+            raise CannotRun("scenario: `partition` is not there yet live; there are: move, rate, crash, restart")
+        for query in self.deployment.queries:
+            for sink in query.sinks:
+                where = None if sink.path is None else Path(self.deployment.folder, sink.path).expanduser().absolute()
+                why_not = None if where is None else why_not_writable(where)
+                if why_not:
+                    raise CannotRun(f"sink of {query.name}: {where}: {why_not}")
+        try:
+            return place(counting_hops(self._as_measured()))
+        except NoPlacement as error:
+            raise CannotRun(str(error)) from error
+
+    def _as_measured(self) -> Deployment:
+        """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it."""
+        known, taken = with_measured(self.deployment, last_measured(self.state.path))
+        if self.options.fresh or not (self.state.path / journal.FILE).exists():  # else what runs stays where it is
+            self.notes = [*(note for note in self.notes if note not in taken), *taken]
+        return known
+
+    def would_remove(self) -> Removal:
+        """What starting over would remove; CannotRun where it must not."""
+        self.refuse()
+        with _refused():
+            self.state.check_place()
+            return self._resuming().removal()
+
+    def _resuming(self) -> Resuming:
+        return Resuming(self.state, self.deployment, identity(self.deployment))
+
+    def look(self) -> Placement:
+        """Refuse what can be refused before the state is taken; where everything is to run."""
+        placement = self.refuse()
+        with _refused():
+            self._resuming().look(self.options.fresh)
+        return placement
+
+    def resume(self) -> dict[str, Any] | None:
+        """Take up the state as it was left, or start over; a finished run gives its summary again."""
+        resuming = self._resuming()
+        with _refused():
+            resuming.look(self.options.fresh)
+            if self.options.fresh:
+                resuming.start_over()
+            already = resuming.open()
+        if already is None and not self.options.until_done and self.state.read(CLOSING) is not None:
+            raise CannotRun(
+                f"{self.state.path} holds a run that was coming to its end, and has begun to close its windows: "
+                "finish it with --until-done, or use --fresh to start over"
+            )
+        self.notes += resuming.notes
+        return already
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """What is damaged or disagrees is refused like any other wrong input."""
+    try:
+        yield
+    except Damaged as error:
+        raise CannotRun(str(error)) from error
