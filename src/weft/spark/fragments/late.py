@@ -116,6 +116,7 @@ class _Plans:
         if carried is None:  # what a function makes of its records does not tell whose it is
             return late.toDF(*names)
         record = f"c{ids.index(carried.record.exprId().id())}"
+        late = late.filter(F.col(record).isNotNull())  # of a union: rows of its other inputs
         if carried.many:
             late = late.groupBy(F.col(f"{record}.id")).agg(F.first(record).alias(record))
         return late.select(f"{record}.record.*")
