@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -33,6 +35,14 @@ def as_input(frame: DataFrame, number: int) -> DataFrame:
     return frame.alias(f"{INPUT}{number}")
 
 
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """How many rows a batch's stateful operators dropped, by Spark's count, and behind which watermark they were."""
+
+    rows: int
+    watermark_ms: int
+
+
 class LateRecords:
     """Finds, batch by batch, what the watermark of one streaming query left out."""
 
@@ -42,25 +52,29 @@ class LateRecords:
         self._query: Any = None
         self._paths: list[Path] | None = None
 
-    def watermark_ms(self) -> int | None:
-        """The watermark that records of the batch just run were dropped by; None where none was."""
+    def dropped(self) -> Dropped | None:
+        """What Spark says that it dropped of the batch just run; None where that is nothing."""
         execution = self._execution()
         if execution is None:
             return None
+        rows, watermark_ms = 0, 0
         for node in self._counting(execution.executedPlan()):
-            if node.metrics().apply(METRIC).value() > 0:
-                watermark = node.eventTimeWatermarkForLateEvents()
-                if watermark.isDefined():
-                    return int(watermark.get())
-        return None
+            dropped = int(node.metrics().apply(METRIC).value())
+            watermark = node.eventTimeWatermarkForLateEvents() if dropped else None
+            if watermark is not None and watermark.isDefined():
+                rows, watermark_ms = rows + dropped, int(watermark.get())
+        return Dropped(rows, watermark_ms) if rows else None
 
     def records(self, number: int, watermark_ms: int) -> DataFrame | None:
-        """The records of an input that came behind the watermark in the batch just run; None where none can have."""
+        """The records of an input behind the watermark in the batch just run; None where a plan does not tell them."""
         execution = self._execution()
         assert execution is not None, "its batch has just run"
-        plans = _Plans(self.session, execution)
-        found = _stateful_above(execution.logical(), f"{INPUT}{number}")
-        return None if found is None else plans.late(*found, f"{INPUT}{number}", watermark_ms)
+        try:
+            found = _stateful_above(execution.logical(), f"{INPUT}{number}")
+            plans = _Plans(self.session, execution)
+            return None if found is None else plans.late(*found, f"{INPUT}{number}", watermark_ms)
+        except (PySparkException, Py4JError):  # a plan of a kind that nobody has thought of
+            return None
 
     def _execution(self) -> Any | None:
         """What Spark runs, or has just run, for the query."""
