@@ -176,8 +176,7 @@ class _Plans:
             over = plan.withNewChildren(self._alike(plan, index, below))
             return _Carried(over, _all(over.output())[-1], many)
         over = plan.withNewChildren(plan.children().updated(index, below.plan))
-        passes = record.exprId().id() in [one.exprId().id() for one in _all(over.output())]
-        return _Carried(over, record, many) if passes else None
+        return _Carried(over, record, many) if record.exprId().id() in _ids(over) else None
 
     def _alike(self, union: Any, index: int, below: _Carried) -> Any:
         """The children of a union, all with one more column: the record, and in those of other inputs nothing."""
@@ -200,10 +199,10 @@ class _Plans:
         for one in filters:
             plan = one.withNewChildren(one.children().updated(0, plan))
         optimized = self._frame(plan)._jdf.queryExecution().optimizedPlan()
-        for _, node in _walk(optimized):
-            if str(node.nodeName()) == "Join":
-                return _children(node)[side]
-        return rows
+        joins = [node for _, node in _walk(optimized) if str(node.nodeName()) == "Join"]
+        asked = _children(joins[0])[side] if joins else rows
+        # Of a side that is only looked up, as in a semi join, Spark keeps no more columns than it compares.
+        return asked if _ids(rows) <= _ids(asked) else rows
 
 
 def _last_of(frame: DataFrame) -> _Carried:
@@ -255,6 +254,11 @@ def _stripped(plan: Any) -> Any:
     for index, child in enumerate(_children(plan)):
         children = children.updated(index, _stripped(child))
     return plan.withNewChildren(children) if children.size() else plan
+
+
+def _ids(plan: Any) -> set[int]:
+    """The columns that a plan gives, as Spark tells them apart."""
+    return {int(attribute.exprId().id()) for attribute in _all(plan.output())}
 
 
 def _is_input(plan: Any, label: str) -> bool:
