@@ -9,7 +9,7 @@ from weft.cli.output import Rows, number
 QUERY_HEAD = ("query", "in", "out", "out/s", "backlog", "p50 ms", "p95 ms", "promise")
 FRAGMENT_HEAD = ("site", "fragment", "operators", "batches", "last batch ms", "records in")
 MOVE_HEAD = ("operator", "from", "to", "at s", "pause ms", "of which", "reason")
-OPERATOR_HEAD = ("operator", "records in", "records out", "selectivity", "cost ms")
+OPERATOR_HEAD = ("operator", "records in", "records out", "late", "filtered", "selectivity", "cost ms")
 SITE_HEAD = ("site", "utilisation", "of quota", "longest backlog")
 COST_UNKNOWN = "cost ms is - until a few batches of different sizes have told it"
 KEPT = {True: "kept", False: "broken", None: "-"}
@@ -91,8 +91,8 @@ def fragment_rows(status: dict[str, Any]) -> Rows:
 def operator_rows(status: dict[str, Any]) -> Rows:
     """One row per operator: what it took and gave, and what a record costs there."""
     return [
-        (name, number(one["records_in"]), number(one["records_out"]), number(one["selectivity"], 4),
-         number(one["cost_ms"], 4))
+        (name, number(one["records_in"]), number(one["records_out"]), number(one.get("late")),
+         number(one.get("filtered")), number(one["selectivity"], 4), number(one["cost_ms"], 4))
         for name, one in status.get("operators", {}).items()
     ]  # fmt: skip
 

@@ -66,6 +66,21 @@ SHAPES = {
                AND r.ts BETWEEN l.ts - INTERVAL 2 MINUTES AND l.ts + INTERVAL 2 MINUTES WHERE l.v >= 0"}
     sink: {from: pairs, format: parquet, path: out/join}
 """,
+    "semi": """
+  - name: semi
+    operators:
+      - {name: known, from: [left, right], watermark: 10 minutes, late: {to: late/semi},
+         sql: "SELECT l.id, l.k FROM left l LEFT SEMI JOIN right r ON l.k = r.k
+               AND r.ts BETWEEN l.ts - INTERVAL 2 MINUTES AND l.ts + INTERVAL 2 MINUTES"}
+    sink: {from: known, format: parquet, path: out/semi}
+""",
+    "session": """
+  - name: session
+    operators:
+      - {name: visits, from: left, watermark: 10 minutes, late: {to: late/session},
+         sql: "SELECT session_window(ts, '5 minutes') w, k, count(*) n FROM left GROUP BY 1, 2"}
+    sink: {from: visits, format: parquet, path: out/session}
+""",
     "distinct": """
   - name: distinct
     operators:
@@ -136,6 +151,9 @@ def expected(spark: Any, shape: str, left: list[Row], right: list[Row]) -> list[
         "SELECT ts FROM right) GROUP BY window(ts, '30 minutes')",
         "join": "SELECT l.id, r.id rid FROM left l JOIN right r ON l.k = r.k AND l.v >= 0 "
         "AND r.ts BETWEEN l.ts - INTERVAL 2 MINUTES AND l.ts + INTERVAL 2 MINUTES",
+        "semi": "SELECT l.id, l.k FROM left l LEFT SEMI JOIN right r ON l.k = r.k "
+        "AND r.ts BETWEEN l.ts - INTERVAL 2 MINUTES AND l.ts + INTERVAL 2 MINUTES",
+        "session": "SELECT session_window.start w, k, count(*) n FROM left GROUP BY session_window(ts, '5 minutes'), k",
         "distinct": "SELECT DISTINCT k, ts FROM left",
         "once": "SELECT DISTINCT k, ts FROM left",
     }
@@ -150,6 +168,8 @@ def given(spark: Any, folder: Path, shape: str) -> list[tuple[Any, ...]]:
         "slide": "w.start w, n",
         "union": "w.start w, n",
         "join": "id, rid",
+        "semi": "id, k",
+        "session": "w.start w, k, n",
         "distinct": "k, ts",
         "once": "k, ts",
     }

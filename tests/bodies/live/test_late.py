@@ -37,7 +37,7 @@ def run(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, lis
     return folder, left, right, Run(weft.spec.load(file), folder / ".weft", Options(until_done=True)).go()
 
 
-@pytest.mark.parametrize("shape", ["window", "distinct", "once"])
+@pytest.mark.parametrize("shape", ["window", "session", "distinct", "once"])
 def test_what_is_missing_are_the_late_records_and_no_others(spark: Any, run: Any, shape: str) -> None:
     folder, left, right, summary = run
     late = late_ids(spark, folder / "late" / shape)
@@ -59,7 +59,7 @@ def test_late_records_that_the_statement_does_not_want_are_filtered_not_late(spa
     assert all(values[one] >= 0 and values[one] != 7 for one in late)
 
 
-@pytest.mark.parametrize("shape", ["union", "join"])
+@pytest.mark.parametrize("shape", ["union", "join", "semi"])
 def test_of_several_inputs_each_has_its_own_late_records(spark: Any, run: Any, shape: str) -> None:
     folder, left, right, summary = run
     gone = {name: late_ids(spark, folder / "late" / shape / name) for name in ("left", "right")}

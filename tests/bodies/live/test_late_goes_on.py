@@ -62,10 +62,12 @@ def test_300_of_2400_records_are_told_and_kept_after_a_stop_and_a_move(spark: An
     first = Run(weft.spec.load(file), folder / ".weft", Options())
     going = threading.Thread(target=first.go)
     going.start()
-    wait_for(lambda: first.meter.sinks.get("window.1", 0) > 0 and first.meter.source("left") == 2100)
-    assert first.status()["backlog"]["window"] == 0
-    first.stop()
-    going.join()
+    try:
+        wait_for(lambda: first.meter.sinks.get("window.1", 0) > 0 and first.meter.source("left") == 2100)
+        wait_for(lambda: first.status()["backlog"]["window"] == 0)
+    finally:
+        first.stop()
+        going.join()
     assert first.status()["queries"]["window"]["late"] == 0
 
     late = too_late(3, 100, 2100)

@@ -1,16 +1,19 @@
-"""What lies in files that were not read yet is counted, by Spark's own list of those that were."""
+"""What waits at a source: records that are due and not taken, and files that are not on Spark's list of those read."""
 
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from weft.model import Column, Source
-from weft.spark.sources.waiting import SAMPLE_BYTES, UnreadFiles
+from weft.model import Column, Constant, Source
+from weft.spark.channels.folders import Folders
+from weft.spark.sources.streams import write_flows
+from weft.spark.sources.waiting import SAMPLE_BYTES, UnreadFiles, flow_of, records_due
 
 
 def source(format_: str, **options: str) -> Source:
@@ -48,6 +51,18 @@ def test_files_count_until_the_batch_that_holds_them_is_written(
     (seen / "1").unlink()
     listed(seen, "9.compact", (0, one), (1, other))
     assert waiting(1) == 0
+
+
+def test_timed_records_are_due_by_the_clock_of_this_start(folder: Path) -> None:
+    folders = Folders(folder)
+    timed = Source("s", "a", "rate", (Column("id", "BIGINT"),), arrivals=Constant(10.0))
+    now_ms = time.time() * 1000
+    flows = {"starts": [(0.0, now_ms - 60_000)], "flowed_s": 2.0, "factors": {}, "launches": 2}
+    write_flows(folders.flows, flows, folders.disk)
+    flow = flow_of(folders, timed)
+    assert records_due(folders, timed, flow) == 0  # a second start, in which nothing flows yet
+    write_flows(folders.flows, {**flows, "starts": [*flows["starts"], (2.0, now_ms - 5000)]}, folders.disk)
+    assert 69 <= records_due(folders, timed, flow) <= 90
 
 
 def test_a_footer_tells_how_many_records_a_parquet_file_holds(folder: Path) -> None:

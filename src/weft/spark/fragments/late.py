@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -33,6 +35,14 @@ def as_input(frame: DataFrame, number: int) -> DataFrame:
     return frame.alias(f"{INPUT}{number}")
 
 
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """How many rows a batch's stateful operators dropped, by Spark's count, and behind which watermark they were."""
+
+    rows: int
+    watermark_ms: int
+
+
 class LateRecords:
     """Finds, batch by batch, what the watermark of one streaming query left out."""
 
@@ -42,25 +52,29 @@ class LateRecords:
         self._query: Any = None
         self._paths: list[Path] | None = None
 
-    def watermark_ms(self) -> int | None:
-        """The watermark that records of the batch just run were dropped by; None where none was."""
+    def dropped(self) -> Dropped | None:
+        """What Spark says that it dropped of the batch just run; None where that is nothing."""
         execution = self._execution()
         if execution is None:
             return None
+        rows, watermark_ms = 0, 0
         for node in self._counting(execution.executedPlan()):
-            if node.metrics().apply(METRIC).value() > 0:
-                watermark = node.eventTimeWatermarkForLateEvents()
-                if watermark.isDefined():
-                    return int(watermark.get())
-        return None
+            dropped = int(node.metrics().apply(METRIC).value())
+            watermark = node.eventTimeWatermarkForLateEvents() if dropped else None
+            if watermark is not None and watermark.isDefined():
+                rows, watermark_ms = rows + dropped, int(watermark.get())
+        return Dropped(rows, watermark_ms) if rows else None
 
     def records(self, number: int, watermark_ms: int) -> DataFrame | None:
-        """The records of an input that came behind the watermark in the batch just run; None where none can have."""
+        """The records of an input behind the watermark in the batch just run; None where a plan does not tell them."""
         execution = self._execution()
         assert execution is not None, "its batch has just run"
-        plans = _Plans(self.session, execution)
-        found = _stateful_above(execution.logical(), f"{INPUT}{number}")
-        return None if found is None else plans.late(*found, f"{INPUT}{number}", watermark_ms)
+        try:
+            found = _stateful_above(execution.logical(), f"{INPUT}{number}")
+            plans = _Plans(self.session, execution)
+            return None if found is None else plans.late(*found, f"{INPUT}{number}", watermark_ms)
+        except (PySparkException, Py4JError):  # a plan of a kind that nobody has thought of
+            return None
 
     def _execution(self) -> Any | None:
         """What Spark runs, or has just run, for the query."""
@@ -116,6 +130,7 @@ class _Plans:
         if carried is None:  # what a function makes of its records does not tell whose it is
             return late.toDF(*names)
         record = f"c{ids.index(carried.record.exprId().id())}"
+        late = late.filter(F.col(record).isNotNull())  # of a union: rows of its other inputs
         if carried.many:
             late = late.groupBy(F.col(f"{record}.id")).agg(F.first(record).alias(record))
         return late.select(f"{record}.record.*")
@@ -161,8 +176,7 @@ class _Plans:
             over = plan.withNewChildren(self._alike(plan, index, below))
             return _Carried(over, _all(over.output())[-1], many)
         over = plan.withNewChildren(plan.children().updated(index, below.plan))
-        passes = record.exprId().id() in [one.exprId().id() for one in _all(over.output())]
-        return _Carried(over, record, many) if passes else None
+        return _Carried(over, record, many) if record.exprId().id() in _ids(over) else None
 
     def _alike(self, union: Any, index: int, below: _Carried) -> Any:
         """The children of a union, all with one more column: the record, and in those of other inputs nothing."""
@@ -185,10 +199,10 @@ class _Plans:
         for one in filters:
             plan = one.withNewChildren(one.children().updated(0, plan))
         optimized = self._frame(plan)._jdf.queryExecution().optimizedPlan()
-        for _, node in _walk(optimized):
-            if str(node.nodeName()) == "Join":
-                return _children(node)[side]
-        return rows
+        joins = [node for _, node in _walk(optimized) if str(node.nodeName()) == "Join"]
+        asked = _children(joins[0])[side] if joins else rows
+        # Of a side that is only looked up, as in a semi join, Spark keeps no more columns than it compares.
+        return asked if _ids(rows) <= _ids(asked) else rows
 
 
 def _last_of(frame: DataFrame) -> _Carried:
@@ -240,6 +254,11 @@ def _stripped(plan: Any) -> Any:
     for index, child in enumerate(_children(plan)):
         children = children.updated(index, _stripped(child))
     return plan.withNewChildren(children) if children.size() else plan
+
+
+def _ids(plan: Any) -> set[int]:
+    """The columns that a plan gives, as Spark tells them apart."""
+    return {int(attribute.exprId().id()) for attribute in _all(plan.output())}
 
 
 def _is_input(plan: Any, label: str) -> bool:

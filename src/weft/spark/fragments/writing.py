@@ -282,17 +282,22 @@ class BatchWriter:
     def _write_late(self, batch: int) -> None:
         """Put down what the watermark has left out of the batch just worked out, unless an epoch before has."""
         waiting = [output for output in self.left_out if not output.writer.written(batch)]
-        watermark_ms = self.late.watermark_ms() if waiting else None
-        if watermark_ms is None:
+        dropped = self.late.dropped() if waiting else None
+        if dropped is None:
             return
+        told, found = ManifestFacts(None, {}, False, {}, dropped.watermark_ms), 0
         for output in waiting:
             assert output.late is not None
-            records = self.late.records(output.late, watermark_ms)
+            records = self.late.records(output.late, dropped.watermark_ms)
             written = Written() if records is None else output.writer.write(records, [], few=True)
             if written.rows:
-                self._commit(output, batch, written, ManifestFacts(None, {}, False, {}, watermark_ms))
+                found += written.rows
+                self._commit(output, batch, written, told)
             else:
                 output.writer.discard(written)
+        if not found and len(waiting) == len(self.left_out):
+            # Nobody can tell which they were: then Spark's own count is better than none.
+            self._commit(waiting[0], batch, Written(rows=dropped.rows), told)
 
     def _brought(self, batch: int) -> BatchInput:
         offsets = batches.read_offsets(self.checkpoint, batch)
