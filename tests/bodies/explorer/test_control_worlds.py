@@ -123,7 +123,7 @@ class RulesUndo(Controller):
         (TwoAtOnce, "two persons at one site", TOGETHER),
         (OnlyAdvises, "sites agree where rules advise", ACTED),
         (RulesDoNotRest, "a person and rules", HASTE),
-        (RulesUndo, "back and forth", UNDONE),
+        (RulesUndo, "early timers and looks", UNDONE),
     ],
 )
 def test_a_fault_planted_in_who_waits_and_who_rests_is_found(made: type[Controller], world: str, claim: str) -> None:
