@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -11,7 +11,10 @@ from tests.bodies.explorer import control_by_hand, faulty
 from tests.bodies.explorer.mutants import Mutant, mutants
 from weft.bodies.explorer import NAMES, World, explore, run
 from weft.bodies.explorer.worlds import control
-from weft.protocol.control import Controller, controller
+from weft.bodies.explorer.worlds.control_ground import ACTED, HASTE, PASSED, TOGETHER, UNDONE
+from weft.protocol import Effect
+from weft.protocol.control import PERSON, Advise, Controller, controller
+from weft.protocol.control.controller import Wish
 
 SEED = 3
 SWAPS = {
@@ -65,6 +68,67 @@ def test_of_twenty_faults_made_by_machine_at_least_nineteen_are_found() -> None:
 
 def test_every_fault_that_is_not_looked_for_is_still_made() -> None:
     assert set(NOT_FOUND) <= {one.name for one in all_mutants()}
+
+
+class PassesTheFirst(Controller):
+    """What sites agreed upon does not wait for a rule's wish that comes first and is being weighed."""
+
+    __slots__ = ()
+
+    def waits(self, row: Wish) -> bool:
+        return bool(self.beside(row, "asked")) or any(one.number < row.number for one in self.beside(row, "waiting"))
+
+
+class TwoAtOnce(Controller):
+    """Persons do not wait for the change under way."""
+
+    __slots__ = ()
+
+    def waits(self, row: Wish) -> bool:
+        return row.who != PERSON and super().waits(row)
+
+
+class OnlyAdvises(Controller):
+    """Where rules advise, what persons and sites want is only advised, too."""
+
+    __slots__ = ()
+
+    def ask(self, key: str, row: Wish) -> list[Effect]:
+        return super().ask(key, row) if not self.advises else [Advise(row.number, row.who, row.shifts, row.reason)]
+
+
+class RulesDoNotRest(Controller):
+    """Rules are weighed as if they were persons: by what is under way alone."""
+
+    __slots__ = ()
+
+    def why_not(self, row: Wish, taken: Iterable[Wish]) -> str:
+        return "it is being changed" if self.waits(row) or any({*row.touches} & {*one.touches} for one in taken) else ""
+
+
+class RulesUndo(Controller):
+    """Rules take back what was changed a while ago."""
+
+    __slots__ = ()
+
+    def why_not(self, row: Wish, taken: Iterable[Wish]) -> str:
+        why = super().why_not(row, taken)
+        return "" if why.startswith("it would undo") else why
+
+
+@pytest.mark.parametrize(
+    ("made", "world", "claim"),
+    [
+        (PassesTheFirst, "sites agree while rules look", PASSED),
+        (TwoAtOnce, "two persons at one site", TOGETHER),
+        (OnlyAdvises, "sites agree where rules advise", ACTED),
+        (RulesDoNotRest, "a person and rules", HASTE),
+        (RulesUndo, "early timers and looks", UNDONE),
+    ],
+)
+def test_a_fault_planted_in_who_waits_and_who_rests_is_found(made: type[Controller], world: str, claim: str) -> None:
+    [given] = [one for one in control.worlds(controller=made) if one.name == world]
+    assert claim in {violation.claim for violation in run(given).violations}
 
 
 def test_the_controller_is_known_by_name() -> None:

@@ -11,7 +11,7 @@ from weft.bodies.live.controlling import Controlling
 from weft.bodies.live.moves import Asked
 from weft.bodies.live.transport import InProcess
 from weft.model import Deployment, Link, Operator, Placement, Query, Sink, Site, Source
-from weft.model.wishes import MoveTo
+from weft.model.wishes import MoveTo, TakeOver
 from weft.protocol import parse_story_line
 
 SECONDS_MAX = 20.0
@@ -85,6 +85,18 @@ def test_what_waits_when_a_run_ends_is_told_so(held: Held) -> None:
     later = held.wish(3, "r.p", "d")
     assert (later.state, later.why) == ("refused", "the run ends")
     assert held.asked == [1]
+
+
+def test_what_is_only_advised_is_refused_so(held: Held) -> None:
+    advising = Controlling(world(), lambda: held.placement, InProcess(), held.story.append, advises=True)
+    advising.start()
+    try:
+        asked = Asked(1, TakeOver("a", {"q.o": "b"}), 0.0, [])
+        advising.wish(asked)
+        held.until(lambda: asked.state == "refused")
+        assert asked.why == "it is only advised: failover changes nothing where `control.advise` is on"
+    finally:
+        advising.stop()
 
 
 def test_nobody_waits_for_a_controller_that_has_failed(held: Held) -> None:

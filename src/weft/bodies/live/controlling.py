@@ -12,7 +12,7 @@ from weft.bodies.live.moves import Asked
 from weft.bodies.live.transport import Transport
 from weft.model import Deployment, Placement
 from weft.plan import counting_hops
-from weft.protocol.control import AskFor, Controller, Decline, Rounds
+from weft.protocol.control import Advise, AskFor, Controller, Decline, Rounds
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import Ask
 
@@ -77,6 +77,8 @@ class Controlling:
                 self._hand_on(number)
             case Decline(number=number, why=why):
                 self._decline(number, why)
+            case Advise(number=number, who=who):
+                self._decline(number, f"it is only advised: {who} changes nothing where `control.advise` is on")
 
     def _hand_on(self, number: int) -> None:
         asked = self._waiting.pop(number, None)
