@@ -9,8 +9,10 @@ import pytest
 
 # Files that take long, the longest first: with two test processes the short ones fill up what is left at the end.
 LONGEST = (
-    "spark/session/test_session.py",
     "bodies/live/test_placements.py",
+    "spark/session/test_session.py",
+    "bench/test_benchmarks.py",
+    "bodies/live/test_losing.py",
     "bodies/live/test_crashes.py",
     "bodies/live/test_safety.py",
     "docs/test_examples.py",

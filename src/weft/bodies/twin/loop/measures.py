@@ -95,12 +95,14 @@ class Measures:
         shape, size = (queries, SERIES_N), queries * SERIES_N
         self.series_count += np.bincount(place, minlength=size).reshape(shape)
         self.series_sum += np.bincount(place, weights=latency, minlength=size).reshape(shape)
-        sorted_ = latency[np.lexsort((latency, query))]
+        # Small numbers are sorted by their digits: several times as fast as sorting by both keys at once.
+        narrow = query.astype(np.uint16) if queries <= 1 << 16 else query
+        grouped = latency[np.argsort(narrow, kind="stable")]
         ends = np.cumsum(np.bincount(query, minlength=queries)).tolist()
         start = 0
         for one, end in zip(self.latencies, ends, strict=True):
             if end > start:
-                one.add(sorted_[start:end])
+                one.add(np.sort(grouped[start:end]))
             start = end
 
     def forget(self, at_ns: int, born: dict[str, int]) -> None:
