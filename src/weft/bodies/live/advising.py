@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
+from weft.bodies.live.calibration import known_costs
 from weft.bodies.live.carrier import Carrier, Tell
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.observing import Counting, Observer
@@ -28,7 +29,7 @@ class Advising:
     ) -> None:
         self._running = running
         self._observer = Observer(deployment, meter)
-        self._rounds = Rounds(counting_hops(deployment), running())
+        self._rounds = Rounds(counting_hops(deployment, known_costs()[0].hop_ms), running())
         self._carrier = Carrier(Controller(CONTROLLER, advises=True), transport, self._perform, story)
         self._period_s = (deployment.control.advise or Advise()).period_s
         self._due_s = 0.0

@@ -13,6 +13,7 @@ from typing import Any
 from weft.bodies.live import journal
 from weft.bodies.live.advising import Advising
 from weft.bodies.live.assembly import assemble
+from weft.bodies.live.calibration import known_costs
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.desk import DESK, DeskBody
 from weft.bodies.live.every import Every
@@ -145,7 +146,7 @@ class Run:
                 if why_not:
                     raise CannotRun(f"sink of {query.name}: {where}: {why_not}")
         try:
-            self.placement = place(counting_hops(self._as_measured()))
+            self.placement = place(counting_hops(self._as_measured(), known_costs()[0].hop_ms))
         except NoPlacement as error:
             raise CannotRun(str(error)) from error
 

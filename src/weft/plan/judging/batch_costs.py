@@ -11,6 +11,9 @@ from typing import Any
 
 import msgspec
 
+REST = "*"
+"""The name under which the correction of all fragments stands that have none of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class BatchCosts:
@@ -18,7 +21,7 @@ class BatchCosts:
 
     `crowd` is the share by which each further batch under way makes all batches longer. `look_ms` is the time until
     a fragment that waits sees a commit. `first_ms` is what a fragment's first batch takes more than later ones, and
-    `warm_batches` the number of batches after which the rest of that has gone. `spread` is the relative deviation
+    `cooling` the share of that which is left with each further one. `spread` is the relative deviation
     of durations. `factors` are corrections by fragment, of what the last run measured.
     """
 
@@ -30,7 +33,7 @@ class BatchCosts:
     crowd: float
     look_ms: float
     first_ms: float
-    warm_batches: float
+    cooling: float
     spread: float
     cores: int
     setting: str
@@ -67,7 +70,7 @@ SHIPPED = BatchCosts(
     crowd=0.45,
     look_ms=40.0,
     first_ms=4_000.0,
-    warm_batches=12.0,
+    cooling=0.3,
     spread=0.25,
     cores=2,
     setting="two cores that did nothing else",

@@ -11,7 +11,7 @@ from weft.model import Dataflow, Deployment, Operator, Placement, dataflow
 from weft.plan.changing.fragments import Fragment, cut, source_of
 from weft.plan.dataflow.event_times import passes_by_sql
 from weft.plan.dataflow.rates import Rates, cost_ms
-from weft.plan.judging.batch_costs import BatchCosts
+from weft.plan.judging.batch_costs import REST, BatchCosts
 from weft.plan.network.paths import Paths
 from weft.spec import is_stateful, keys_of
 
@@ -118,7 +118,7 @@ def _fixed_ms(fragment: Fragment, operators: list[Operator], costs: BatchCosts) 
     outputs = len(fragment.outputs) + len(fragment.sinks)
     more = costs.output_ms * max(0, outputs - 1)
     more += costs.python_ms * sum(operator.call is not None for operator in operators)
-    return (base + more) * costs.factors.get(fragment.id, 1.0)
+    return (base + more) * costs.factors.get(fragment.id, costs.factors.get(REST, 1.0))
 
 
 def _rate(rates: Rates, stream: str) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from weft.model import Constant, Deployment, Placement, Query
+from weft.model import Constant, Deployment, PartitionAt, Placement, Query, dataflow
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.rates import Rates, ideal_rates
 from weft.plan.judging.batch_costs import BatchCosts
@@ -59,6 +59,22 @@ def _of(query: Query, ideal: Projection, spans: list[Span]) -> Projection:
         more = {"mean_ms": mean_of(spans), "p50_ms": quantile_of(spans, 0.5), "p95_ms": quantile_of(spans, 0.95)}
     admitted, reason = judged(query, latency_ms, ideal, "records come faster than this machine takes them")
     return Projection(latency_ms, ideal.availability, admitted, reason, model=MICRO_BATCH, lost=ideal.lost, **more)
+
+
+def why_ideal(deployment: Deployment) -> str | None:
+    """Why a deployment is not one that Spark would run as it is, so that the ideal model is asked; None where it is."""
+    control = deployment.control
+    if any(site.batch is not None for site in deployment.sites):
+        return "sites say themselves how their batches fall"
+    if control.balance is not None or control.scale is not None:
+        return "`balance` and `scale` act in the twin, not yet live"
+    if control.serve != type(control.serve)():
+        return "`serve` is of the twin"
+    if any(isinstance(what, PartitionAt) for what in deployment.scenario):
+        return "`partition` is of the twin"
+    if any(node.operator.queue is not None for node in dataflow(deployment).nodes):
+        return "queues of a bounded length are of the twin"
+    return None
 
 
 def is_overloaded(pieces: tuple[Piece, ...], costs: BatchCosts) -> bool:

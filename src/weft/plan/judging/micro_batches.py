@@ -148,7 +148,7 @@ class _Machine:
         """What a batch takes more because it is one of the first."""
         if not self.start:
             return 0.0
-        return self.costs.first_ms * math.exp(-held.batches / max(1e-9, self.costs.warm_batches / 3))
+        return self.costs.first_ms * self.costs.cooling**held.batches
 
     def _sleep(self, at: int) -> None:
         """Waits for a commit, or for the next record of a source that gives few."""

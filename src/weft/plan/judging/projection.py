@@ -45,14 +45,28 @@ class Projection:
 
 
 def project(
-    deployment: Deployment, placement: Placement, rates: Rates | None = None, *, hop_ms: float = 0.0
+    deployment: Deployment,
+    placement: Placement,
+    rates: Rates | None = None,
+    *,
+    hop_ms: float = 0.0,
+    admit_hop_ms: float = 0.0,
 ) -> dict[str, Projection]:
-    """The projection of every query of a whole placement; each stream between sites takes `hop_ms` more."""
+    """The projection of every query of a whole placement; each stream between sites takes `hop_ms` more.
+
+    With `admit_hop_ms` promises alone are held against latencies with such hops, as placement counts them.
+    """
     used = rates or ideal_rates(deployment)
     busy = utilisation(deployment, placement, used)
     paths = Paths(deployment)
-    return {
+    found = {
         query.name: _of_query(deployment, query, placement, used, busy, paths, hop_ms) for query in deployment.queries
+    }
+    if not admit_hop_ms:
+        return found
+    counted = project(deployment, placement, used, hop_ms=admit_hop_ms)
+    return {
+        name: replace(one, admitted=counted[name].admitted, reason=counted[name].reason) for name, one in found.items()
     }
 
 
