@@ -59,7 +59,10 @@ def twin(
 
     report, deployment = read(file)
     found = None if ideal else placed(file, deployment, state, fresh=fresh)
-    costs = None if found is None else found.model_costs(deployment.control.advise is not None)
+    costs = None if found is None else found.model_costs(ideal)
+    if costs is not None and deployment.control.advise is not None:
+        note("by the ideal model: advice is on sites of some capacity, which on one machine they are not")
+        costs = None
     known, taken = as_measured(file, deployment, state)
     show = _Progress()
     try:

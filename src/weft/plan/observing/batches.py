@@ -13,7 +13,7 @@ from statistics import median
 
 from weft.plan.judging.batch_costs import REST, BatchCosts
 
-CROWDS = tuple(step / 50 for step in range(76))  # 0 to 1.5
+CROWDS = tuple(step / 50 for step in range(151))  # 0 to 3
 FACTOR_MIN, FACTOR_MAX = 0.1, 20.0
 ROUNDS = 4
 

@@ -99,8 +99,13 @@ def _streams(fragment: Fragment) -> list[str]:
 
 
 def _relay(fragment: Fragment) -> str:
-    """The operator that stands for a fragment without operators: of its query, or of the first that reads it."""
-    return fragment.id if fragment.query is not None else f"{RELAYS}.{fragment.id}"
+    """The operator that stands for a fragment without operators: of its query, or one of the relays of sources."""
+    return fragment.id if fragment.query is not None else f"{RELAYS}.{_carrier(fragment)}"
+
+
+def _carrier(fragment: Fragment) -> str:
+    """The name of a relay as an operator, which no source has."""
+    return f"relay of {fragment.id}"
 
 
 RELAYS = "(relays)"
@@ -109,7 +114,7 @@ RELAYS = "(relays)"
 def _with_relays(deployment: Deployment, fragments: tuple[Fragment, ...], costs: BatchCosts) -> tuple[Query, ...]:
     """Queries whose operators and sinks read through relays, where fragments do; relays of sources are a query."""
     relays = [fragment for fragment in fragments if not fragment.operators]
-    of_sources = {stream: f"{RELAYS}.{one.id}" for one in relays if one.query is None for stream in one.outputs}
+    of_sources = {stream: f"{RELAYS}.{_carrier(one)}" for one in relays if one.query is None for stream in one.outputs}
     through = {(fragment.query, operator): stream for fragment in fragments for operator, stream in fragment.relayed}
     queries = []
     for query in deployment.queries:
@@ -126,7 +131,7 @@ def _with_relays(deployment: Deployment, fragments: tuple[Fragment, ...], costs:
             sinks.append(replace(sink, from_=name, site=None))
         queries.append(replace(query, operators=tuple(operators), sinks=tuple(sinks)))
     carriers = tuple(
-        Operator(one.id, one.sources, cost_ms=_cost(costs), selectivity=1.0)
+        Operator(_carrier(one), one.sources, cost_ms=_cost(costs), selectivity=1.0)
         for one in relays
         if one.query is None
     )
