@@ -8,12 +8,12 @@ from random import Random
 import pytest
 
 from tests.plan.plan_builders import deployment, op, placed, query, source, windowed
-from weft.model import Deployment, Link, Placement, Promise, Site
+from weft.model import Link, Promise, Site
+from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.judging.batch_costs import SHIPPED, BatchCosts, costs_from_json
 from weft.plan.judging.batch_pieces import Intake, Outgoing, Piece, fragments_of, pieces_of
 from weft.plan.judging.batch_projection import on_spark, project_on_spark, why_ideal
 from weft.plan.judging.micro_batches import mean_of, quantile_of, simulate
-from weft.plan.dataflow.rates import ideal_rates
 
 # A second for a batch without state, two for one with, nothing for records, and no chance.
 EVEN = replace(
@@ -70,7 +70,8 @@ def test_results_of_windows_come_with_the_batch_after() -> None:
 def test_a_window_behind_a_hop_is_closed_without_new_records() -> None:
     """Spark runs a batch without records once the watermark has moved; nothing stays for ever."""
     quick = replace(EVEN, stateless_ms=4000.0, stateful_ms=500.0)
-    whole = deployment(["x", "y"], [source("s", "x")], query(op("a", "s", cost_ms=0.0), windowed("w", "a", cost_ms=0.0)))
+    asked = query(op("a", "s", cost_ms=0.0), windowed("w", "a", cost_ms=0.0))
+    whole = deployment(["x", "y"], [source("s", "x")], asked)
     found = project_on_spark(whole, placed(a="x", w="y"), quick)["q"]
     assert found.p50_ms == pytest.approx(6000 + 500 + 500, rel=0.02)
 
