@@ -54,6 +54,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     session.stop()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test depends on what `weft calibrate` measured on this machine: batches cost what is shipped."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """An empty folder for a deployment and what it reads and writes."""

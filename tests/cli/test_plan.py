@@ -13,12 +13,14 @@ def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
     found = weft_json("plan", written(tmp_path))
     assert set(found) == {
         "placement", "shared", "projected", "potential", "objective", "warnings", "reasons", "fragments", "hops",
-        "terms",
+        "terms", "model", "placed_by", "batch_costs",
     }  # fmt: skip
     assert found["placement"] == {"hourly_use": {"valid": ["gw-1"], "hourly": ["district"]}}
     assert found["reasons"] == {"hourly_use": {"valid": "beside its input readings", "hourly": "pinned"}}
     assert found["shared"] == []
-    assert set(found["projected"]["hourly_use"]) == {"latency_ms", "availability", "admitted", "reason", "mean_ms"}
+    assert set(found["projected"]["hourly_use"]) == {
+        "latency_ms", "availability", "admitted", "reason", "mean_ms", "p50_ms", "p95_ms", "model", "lost",
+    }  # fmt: skip
     assert set(found["potential"]) == {"load", "correlation", "network", "total"}
     assert [set(piece) for piece in found["fragments"]] == [
         {"id", "site", "operators", "stateful", "reads", "writes"},
@@ -26,8 +28,8 @@ def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_plan_projects_what_its_queries_may_expect(tmp_path: Path) -> None:
-    found = weft_json("plan", written(tmp_path))
+def test_an_ideal_plan_projects_what_its_queries_may_expect(tmp_path: Path) -> None:
+    found = weft_json("plan", written(tmp_path), "--ideal")
     # valid: 200/s of 1 ms on gw-1; hourly: 100/s of the assumed 0.1 ms on capacity 2.
     latency_ms = 1 / (1 - 0.2) + 20 + 0.05 / (1 - 0.005)
     projected = found["projected"]["hourly_use"]
@@ -56,7 +58,7 @@ def test_a_query_that_reads_another_is_shown_with_what_it_reads(tmp_path: Path) 
     sink: {from: over, format: parquet, path: out/high}
 """
     file = written(tmp_path, GOOD + more)
-    found = weft_json("plan", file, "--plot", tmp_path / "plan.png")
+    found = weft_json("plan", file, "--ideal", "--plot", tmp_path / "plan.png")
     pieces = {piece["id"]: piece for piece in found["fragments"]}
     assert pieces["high.over"]["reads"] == ["hourly_use.valid"]
     assert (tmp_path / "plan.png").stat().st_size > 0
@@ -77,10 +79,10 @@ def test_the_objective_may_be_the_potential(tmp_path: Path) -> None:
 
 
 def test_an_overloaded_site_is_null_and_said(tmp_path: Path) -> None:
-    found = weft_json("plan", written(tmp_path, changed("cost_ms: 1,", "cost_ms: 9, site: gw-1,")))
+    found = weft_json("plan", written(tmp_path, changed("cost_ms: 1,", "cost_ms: 9, site: gw-1,")), "--ideal")
     assert found["projected"]["hourly_use"] == {
         "latency_ms": None, "availability": pytest.approx(0.9), "admitted": False, "reason": "site gw-1 is overloaded",
-        "mean_ms": None,
+        "mean_ms": None, "p50_ms": None, "p95_ms": None, "model": "ideal", "lost": 0.0,
     }  # fmt: skip
     assert found["objective"]["value"] is None
 
@@ -131,7 +133,7 @@ def test_compare_shows_every_planner_best_first_with_the_twins_word(tmp_path: Pa
 def test_compare_puts_planners_that_break_a_promise_last(tmp_path: Path) -> None:
     # On gw-1, beside its input, the filter takes 1.25 of 21.3 ms; on the district 0.6 of 20.6.
     file = written(tmp_path, changed("latency_ms: 5000", "latency_ms: 21"))
-    rows = weft_json("plan", file, "--compare", "--seconds", 0)["policies"]
+    rows = weft_json("plan", file, "--compare", "--ideal", "--seconds", 0)["policies"]
     broken = [row["broken"] for row in rows]
     assert broken == sorted(broken)
     assert broken[-1] == ["hourly_use"]

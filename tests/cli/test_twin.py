@@ -12,7 +12,7 @@ NEAR = "control: {place: {policy: near}}\n"
 
 
 def test_the_twin_prints_the_contracts_json(tmp_path: Path) -> None:
-    found = weft_json("twin", written(tmp_path), "--seconds", 5, "--seed", 1)
+    found = weft_json("twin", written(tmp_path), "--seconds", 5, "--seed", 1, "--ideal")
     assert list(found) == ["queries", "sites", "moves", "events", "wall_s", "warnings"]
     assert found["queries"]["hourly_use"]["records_in"] > 900
     assert any("hourly_use.hourly: cost_ms 0.1" in warning for warning in found["warnings"])
@@ -24,7 +24,7 @@ def test_the_twin_takes_what_the_last_run_measured(tmp_path: Path) -> None:
     state.mkdir(parents=True)
     measured = {"hourly_use.hourly": {"cost_ms": 4.0, "selectivity": 0.25}}
     (state / "measurements.jsonl").write_text(json.dumps({"operators": measured}) + "\n")
-    found = weft_json("twin", file, "--seconds", 60, "--seed", 1)
+    found = weft_json("twin", file, "--seconds", 60, "--seed", 1, "--ideal")
     # 100 records a second of 4 ms on a site of capacity 2.
     assert abs(found["sites"]["district"]["utilisation"] - 0.2) < 0.01
     assert not any("assumed" in warning for warning in found["warnings"])

@@ -8,7 +8,23 @@ from typing import Annotated
 import typer
 
 from weft import __version__
-from weft.cli import bench, check, explain, explore, lab, logs, move, order, plan, profile, run, status, stop, twin
+from weft.cli import (
+    bench,
+    calibrate,
+    check,
+    explain,
+    explore,
+    lab,
+    logs,
+    move,
+    order,
+    plan,
+    profile,
+    run,
+    status,
+    stop,
+    twin,
+)
 from weft.cli.guard import DEBUG, Guarded
 
 app = typer.Typer(
@@ -51,6 +67,7 @@ COMMANDS = (
     (twin.twin, "Simulate a deployment in virtual time."),
     (run.run, "Run a deployment on Spark."),
     (profile.profile, "Find out how much operators can take."),
+    (calibrate.calibrate, "Measure what micro-batches cost here."),
     (status.status, "Show how a run is doing."),
     (logs.logs, "Show what sites heard and did."),
     (explain.explain, "Show why operators are where they are."),

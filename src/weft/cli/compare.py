@@ -11,13 +11,22 @@ from weft.cli.output import FIRST_TIME, Rows, note, number, patience, print_json
 
 if TYPE_CHECKING:
     from weft.model import Deployment, Placement
+    from weft.plan.judging.batch_costs import BatchCosts
 
 
-def compare(deployment: Deployment, seed: int, seconds: float, warnings: list[str], json: bool) -> None:
+def compare(
+    deployment: Deployment, seed: int, seconds: float, warnings: list[str], json: bool, ideal: bool = False
+) -> None:
     """Prints one row per planner, those that keep all promises first, best objective first; marks the file's own."""
-    from weft.plan import PLANNERS
+    from weft.bodies.live.calibration import known_costs
+    from weft.plan import PLANNERS, counting_hops
+    from weft.plan.judging.batch_projection import why_ideal
 
-    rows = [_row(deployment, policy, seed, seconds) for policy in PLANNERS]
+    costs = None
+    if not ideal and why_ideal(deployment) is None:
+        costs = known_costs()[0]
+        deployment = counting_hops(deployment, costs.hop_ms)
+    rows = [_row(deployment, policy, seed, seconds, costs) for policy in PLANNERS]
     rows.sort(key=lambda row: (bool(row["broken"]), math.inf if row["objective"] is None else row["objective"]))
     named = deployment.control.place
     if json:
@@ -44,8 +53,9 @@ def compare(deployment: Deployment, seed: int, seconds: float, warnings: list[st
     print_table("planners side by side (mean latency in ms; whose promise breaks; * the file's own)", head, lines)
 
 
-def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict[str, Any]:
+def _row(deployment: Deployment, policy: str, seed: int, seconds: float, costs: BatchCosts | None) -> dict[str, Any]:
     from weft.plan import NoPlacement, place
+    from weft.plan.judging.batch_projection import project_on_spark
     from weft.plan.judging.potential import potential
     from weft.plan.judging.projection import latency_objective, project
 
@@ -60,7 +70,7 @@ def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict
     except NoPlacement as error:
         return {**row, "error": str(error), "wall_s": round(time.perf_counter() - began, 3)}
     row["wall_s"] = round(time.perf_counter() - began, 3)
-    projected = project(deployment, placement)
+    projected = project(deployment, placement) if costs is None else project_on_spark(deployment, placement, costs)
     row["potential"] = potential(deployment, placement).total
     row["projected"] = {name: one.latency_ms for name, one in projected.items()}
     row["mean"] = {name: one.mean_ms for name, one in projected.items()}
@@ -69,16 +79,18 @@ def _row(deployment: Deployment, policy: str, seed: int, seconds: float) -> dict
     row["objective"] = row["potential"] if chosen.objective == "potential" else latency
     row["placement"] = placement.as_json()
     if seconds > 0:
-        row["twin"] = _twin(deployment, placement, seconds, seed)
+        row["twin"] = _twin(deployment, placement, seconds, seed, costs)
     return row
 
 
-def _twin(deployment: Deployment, placement: Placement, seconds: float, seed: int) -> dict[str, float | None]:
+def _twin(
+    deployment: Deployment, placement: Placement, seconds: float, seed: int, costs: BatchCosts | None
+) -> dict[str, float | None]:
     """Mean latency of each query in the twin; nothing where it cannot run."""
     from weft.bodies import twin
 
     try:
-        result = twin.run(deployment, placement, seconds=seconds, seed=seed)
+        result = twin.run(deployment, placement, seconds=seconds, seed=seed, costs=costs)
     except (twin.CannotRun, ValueError) as error:
         note(f"twin: {error}")
         return {}

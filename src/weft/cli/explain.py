@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.held import Held, held
-from weft.cli.output import WRONG_INPUT, File, Json, Rows, State, fail, note, print_json, print_table, read, say
+from weft.cli.output import WRONG_INPUT, File, Json, Rows, State, fail, print_json, print_table, read, say
+from weft.cli.placing import in_force as plan_in_force
 
 if TYPE_CHECKING:
     from weft.bodies.live import journal
@@ -43,13 +44,14 @@ def explain(
 
 def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
     """The fragments of the plan in force, as the journal has it, else those that a run would have; with reasons."""
+    from weft.bodies.live.calibration import known_costs
     from weft.plan import NoPlacement, counting_hops, place
 
     try:
-        planned = place(counting_hops(deployment))
+        planned = place(counting_hops(deployment, known_costs()[0].hop_ms))
     except NoPlacement as error:
         fail(f"{found.file}: {error}", WRONG_INPUT)
-    in_force = _in_force(found)
+    in_force = plan_in_force(found.folder)
     if in_force is None:
         from weft.cli.plan import fragments, reasons
 
@@ -74,19 +76,6 @@ def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
 def _why_of(operators: list[str], why: dict[str, dict[str, str]], fragment: str) -> dict[str, str]:
     """The reasons of a fragment's operators."""
     return {name: why[fragment.partition(".")[0]][name] for name in operators}
-
-
-def _in_force(found: Held) -> journal.Held | None:
-    """What the journal of a state holds, None where there is none, or it cannot be read."""
-    from weft.bodies.live import journal
-    from weft.bodies.live.state import State as StateFolder
-    from weft.spark.storage.disk import Damaged
-
-    try:
-        return journal.read(StateFolder(found.folder))
-    except (Damaged, OSError, LookupError) as error:
-        note(f"the plan in force cannot be read, so this is what the file would give: {error}")
-        return None
 
 
 def _why(stream: str, in_force: journal.Held, planned: Placement) -> str:

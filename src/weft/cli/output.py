@@ -32,6 +32,9 @@ State = Annotated[
     Path | None,
     typer.Option("--state", metavar="DIR", help="Where the run keeps its state; `.weft` beside FILE unless given."),
 ]
+Ideal = Annotated[
+    bool, typer.Option("--ideal", help="By the pure queueing model of the documents, not by Spark's micro-batches.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.output import (
-    FIRST_TIME,
     WRONG_INPUT,
     File,
+    Ideal,
     Json,
     Rows,
     State,
@@ -19,16 +19,17 @@ from weft.cli.output import (
     fail,
     note,
     number,
-    patience,
     print_json,
     print_table,
     read,
     say,
     warnings_of,
 )
+from weft.cli.placing import placed
 
 if TYPE_CHECKING:
     from weft.model import Deployment, Placement
+    from weft.plan.judging.batch_costs import BatchCosts
 
 
 def plan(
@@ -39,6 +40,8 @@ def plan(
     seconds: Annotated[float, typer.Option(help="How long the twin runs each for --compare; 0 leaves it out.")] = 30.0,
     plot: Annotated[Path | None, typer.Option(help="Draw sites, links and operators into this file.")] = None,
     replicas: Annotated[int, typer.Option(help="Also place backups, so many replicas of each operator in all.")] = 1,
+    ideal: Ideal = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="As a run that starts over, whatever runs by now.")] = False,
     state: State = None,
     json: Json = False,
 ) -> None:
@@ -47,32 +50,28 @@ def plan(
     \b
     Example:  weft plan examples/meters/deployment.yaml --policy near
     """
-    from weft.plan import NoPlacement, counting_hops, place
+    from weft.plan import NoPlacement
 
     if compare and plot is not None:
         fail("--plot draws one placement, --compare has many: draw one with --policy P --plot F", WRONG_INPUT)
     report, deployment = read(file)
-    deployment, taken = as_measured(file, deployment, state)
-    warnings = [*warnings_of(report), *taken]
     if policy is not None:
         deployment = _with_policy(deployment, policy)
     if compare:
         from weft.cli.compare import compare as side_by_side
 
-        side_by_side(deployment, seed, seconds, warnings, json)
+        deployment, taken = as_measured(file, deployment, state)
+        side_by_side(deployment, seed, seconds, [*warnings_of(report), *taken], json, ideal)
         return
-    deployment = counting_hops(deployment)
-    try:
-        with patience(f"looking for the best placement; {FIRST_TIME}"):
-            placement = place(deployment, seed=seed)
-    except NoPlacement as error:
-        fail(f"{file}: {error}", WRONG_INPUT)
+    found = placed(file, deployment, state, seed=seed, fresh=fresh or policy is not None)
+    deployment, placement = found.deployment, found.placement
     if plot is not None:
         from weft.cli.picture import draw
 
         draw(deployment, placement, plot)
-    planned = planned_json(deployment, placement)
-    planned["warnings"] = [*warnings, *planned["warnings"]]
+    planned = planned_json(deployment, placement, found.model_costs(ideal))
+    planned |= found.as_json()
+    planned["warnings"] = [*warnings_of(report), *found.taken, *planned["warnings"]]
     if replicas != 1:
         try:
             planned["replicas"] = _replicated(deployment, placement, replicas, seed)
@@ -93,20 +92,25 @@ def _with_policy(deployment: Deployment, policy: str) -> Deployment:
     return dataclasses.replace(deployment, control=dataclasses.replace(deployment.control, place=place))
 
 
-def planned_json(deployment: Deployment, placement: Placement) -> dict[str, Any]:
-    """All that is known of a placement before it runs."""
+def planned_json(deployment: Deployment, placement: Placement, costs: BatchCosts | None = None) -> dict[str, Any]:
+    """All that is known of a placement before it runs: by micro-batches where costs are given, else ideal."""
     from weft.plan.dataflow.rates import ideal_rates
+    from weft.plan.judging.batch_projection import project_on_spark
     from weft.plan.judging.potential import potential
-    from weft.plan.judging.projection import latency_objective, latency_total_ms, project
+    from weft.plan.judging.projection import IDEAL, MICRO_BATCH, latency_objective, latency_total_ms, project
     from weft.plan.judging.terms import values
 
     rates = ideal_rates(deployment)
-    projected = project(deployment, placement, rates)
+    if costs is None:
+        projected = project(deployment, placement, rates, admit_hop_ms=deployment.control.place.hop_ms or 0.0)
+    else:
+        projected = project_on_spark(deployment, placement, costs, rates)
     parts = potential(deployment, placement)
     name = deployment.control.place.objective
     value = parts.total if name == "potential" else latency_total_ms(deployment, projected)
     with_hops = latency_objective(deployment, placement, rates)
     return {
+        "model": IDEAL if costs is None else MICRO_BATCH,
         "placement": {query.name: {} for query in deployment.queries} | placement.as_json(),
         "shared": [],
         "projected": {query: dataclasses.asdict(one) for query, one in projected.items()},
@@ -176,9 +180,7 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
         ]
         print_table(f"query {query.name}", ("operator", "site", "load", "reason"), rows)
         said = planned["projected"][query.name]
-        latency = "without bound"
-        if said["latency_ms"] is not None:
-            latency = f"{number(said['mean_ms'])} ms over all results, {number(said['latency_ms'])} ms the slowest way"
+        latency = _latency(said)
         verdict = "admitted" if said["admitted"] else "not admitted"
         say(f"  latency {latency}, availability {said['availability']:.4g}: {verdict}, {said['reason']}")
         say("")
@@ -191,8 +193,12 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
     if "replicas" in planned:
         _print_replicas(planned["replicas"])
     parts, objective = planned["potential"], planned["objective"]
-    value = "without bound" if objective["value"] is None else f"{objective['value']:,.2f}"
     say("")
+    say(f"placed by {planned['placed_by']}")
+    if planned["model"] == "micro-batch":
+        costs_from = planned["batch_costs"]["from"]
+        say(f"latencies on Spark, after the start, all sites on this machine; costs of batches {costs_from}")
+    value = "without bound" if objective["value"] is None else f"{objective['value']:,.2f}"
     say(f"objective {objective['name']}: {value}")
     for name, found in planned["terms"].items():
         say(f"term {name}: {number(found, 4)} x {deployment.control.place.terms[name]:g}")
@@ -203,6 +209,15 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
         f"potential: load {parts['load']:.4g}, correlation {parts['correlation']:.4g}, network {parts['network']:.4g} "
         f"ms, total {parts['total']:.4g} (weighted)"
     )
+
+
+def _latency(said: dict[str, Any]) -> str:
+    """A projected latency in words."""
+    if said["latency_ms"] is None:
+        return "without bound"
+    if said["p50_ms"] is None:
+        return f"{number(said['mean_ms'])} ms over all results, {number(said['latency_ms'])} ms the slowest way"
+    return f"p50 {number(said['p50_ms'])} ms, p95 {number(said['p95_ms'])} ms"
 
 
 def _print_replicas(replicas: dict[str, Any]) -> None:

@@ -25,6 +25,8 @@ from weft.cli.output import (
     say,
     warnings_of,
 )
+from weft.cli.placing import placed
+from weft.cli.predicted import PREDICTED_HEAD, predicted, predicted_rows
 from weft.cli.tables import (
     FRAGMENT_HEAD,
     MOVE_HEAD,
@@ -53,6 +55,9 @@ def run(
         bool,
         typer.Option("--fresh", help="Start over: remove this deployment's state and results, by its own records."),
     ] = False,
+    twin: Annotated[
+        bool, typer.Option("--twin", help="Say at the end what plan and twin had predicted, beside what was measured.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --fresh: do not ask before anything is removed.")] = False,
     state: State = None,
     json: Json = False,
@@ -78,6 +83,7 @@ def run(
 
     private_files()
     folder = state_folder(file, state)
+    before = placed(file, deployment, state, fresh=fresh) if twin else None
     made = Run(deployment, folder, Options(seconds, until_done, fresh, state))
     if fresh and not yes:
         _ask(made, file)
@@ -85,6 +91,8 @@ def run(
     for told in made.notes:
         note(f"note: {told}")
     summary["warnings"] = [*warnings, *(one for one in summary.get("warnings", []) if one not in warnings)]
+    if before is not None:
+        summary["predicted"] = predicted(before, summary, made)
     if json:
         print_json(summary)
     else:
@@ -167,6 +175,9 @@ def _print(
     say("")
     if summary["moves"]:
         print_table("moves", MOVE_HEAD, move_rows(summary))
+        say("")
+    if "predicted" in summary:
+        print_table("predicted against measured, after the start", PREDICTED_HEAD, predicted_rows(summary["predicted"]))
         say("")
     say("results")
     for query in deployment.queries:

@@ -16,6 +16,7 @@ from weft.cli.output import (
     QUIET_S,
     WRONG_INPUT,
     File,
+    Ideal,
     Json,
     Rows,
     State,
@@ -30,6 +31,7 @@ from weft.cli.output import (
     say,
     warnings_of,
 )
+from weft.cli.placing import placed
 from weft.cli.tables import KEPT, advice_lines, promise_lines
 
 
@@ -39,10 +41,15 @@ def twin(
     seed: Annotated[int, typer.Option(help="Same seed, same story.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="Draw latencies and utilisations here.")] = None,
     warmup: Annotated[float, typer.Option(min=0.0, metavar="S", help="Seconds that do not count.")] = 0.0,
+    ideal: Ideal = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="As a run that starts over, whatever runs by now.")] = False,
     state: State = None,
     json: Json = False,
 ) -> None:
     """Simulate a deployment: latencies, promises, utilisations and moves, in virtual time.
+
+    As Spark would run it, from the start of the fragments on, with the placement that `weft plan` shows and `weft run`
+    uses. With --ideal by the pure queueing model, placed without what a hop costs on Spark.
 
     \b
     Example:  weft twin examples/meters/deployment.yaml --seconds 600 --seed 1 --plot meters.png
@@ -51,10 +58,20 @@ def twin(
     from weft.plan import NoPlacement
 
     report, deployment = read(file)
-    deployment, taken = as_measured(file, deployment, state)
+    found = None if ideal else placed(file, deployment, state, fresh=fresh)
+    costs = None if found is None else found.model_costs(ideal)
+    if costs is not None and deployment.control.advise is not None:
+        note("by the ideal model: advice is on sites of some capacity, which on one machine they are not")
+        costs = None
+    known, taken = as_measured(file, deployment, state)
     show = _Progress()
     try:
-        result = body.run(deployment, seconds=seconds, seed=seed, warmup_s=warmup, progress=show)
+        if found is None or costs is None:
+            result = body.run(known, seconds=seconds, seed=seed, warmup_s=warmup, progress=show)
+        else:
+            result = body.run(
+                found.deployment, found.placement, seconds, seed, warmup_s=warmup, progress=show, costs=costs
+            )
     except (NoPlacement, body.CannotRun) as error:
         fail(f"{file}: {error}", WRONG_INPUT)
     finally:
@@ -65,10 +82,26 @@ def twin(
     except (OSError, ValueError) as error:
         fail(f"{plot}: {error}", FAILED)
     result.warnings[:0] = [*warnings_of(report), *taken]
+    document = result.as_json()
+    if found is not None and costs is not None:
+        document |= {"model": "micro-batch", "placement": result.placement, **found.as_json()}
     if json:
-        print_json(result.as_json())
+        print_json(document)
     else:
-        _print(result.as_json(), result.seconds)
+        _print(document, result.seconds)
+        _print_placement(result.placement, document)
+
+
+def _print_placement(placement: dict[str, dict[str, list[str]]], document: dict[str, Any]) -> None:
+    rows: Rows = [
+        (f"{query}.{operator}", ", ".join(sites))
+        for query, homes in placement.items()
+        for operator, sites in homes.items()
+    ]
+    print_table("placement at the start", ("operator", "site"), rows)
+    say(f"placed by {document.get('placed_by', 'the ideal model, without what a hop costs on Spark')}")
+    if "batch_costs" in document:
+        say(f"as Spark would run it, all sites on this machine; costs of batches {document['batch_costs']['from']}")
 
 
 class _Progress:

@@ -14,7 +14,7 @@ __all__ = [
     "place",
 ]  # fmt: skip
 
-# A stream between sites is one more micro-batch on Spark: 0.2 to 0.3 s on the mean.
+# A stream between sites is one more micro-batch on Spark: 0.2 to 0.3 s on the mean, where no calibration says more.
 HOP_MS = 250.0
 
 

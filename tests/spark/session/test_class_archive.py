@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from weft.spark.session import class_archive
-from weft.spark.session.class_archive import MADE, ClassArchive, user_cache
+from weft.spark.session.class_archive import MADE, ClassArchive
+from weft.spark.storage.cache import user_cache
 
 
 @pytest.fixture(autouse=True)

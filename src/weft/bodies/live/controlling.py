@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from weft.bodies.live.calibration import known_costs
 from weft.bodies.live.carrier import Carrier, Tell
 from weft.bodies.live.moves import Asked
 from weft.bodies.live.transport import Transport
@@ -29,7 +30,7 @@ class Controlling:
     ) -> None:  # fmt: skip
         self.tell_desk: Callable[[Input], None] = lambda fact: None
         self._running = running
-        self._rounds = Rounds(counting_hops(deployment), running())
+        self._rounds = Rounds(counting_hops(deployment, known_costs()[0].hop_ms), running())
         self._carrier = Carrier(Controller(CONTROLLER, advises=advises), transport, self._perform, story)
         self._waiting: dict[int, Asked] = {}
         self._lock = threading.Lock()

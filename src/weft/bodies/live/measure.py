@@ -20,6 +20,7 @@ from weft.spark.fragments.outputs import Commit
 
 RECENT_S = 10.0
 LATENCIES_MAX = 4096
+STARTING = 3  # batches of each fragment that belong to the start: code is compiled, Python processes begin
 
 Spans = npt.NDArray[np.float64]
 
@@ -82,6 +83,8 @@ class Meter:
         self._latencies: dict[str, Latencies] = {}
         self._spans: dict[str, int] = {}
         self._recent: dict[str, deque[tuple[float, int]]] = {}
+        self._born: dict[str, deque[float]] = {}  # of the oldest record of each span, beside `_latencies`
+        self._batches: dict[str, dict[int, float]] = {}  # of each fragment: when its first ones were committed
         self._lock = threading.Lock()
 
     def committed(self, commit: Commit) -> None:
@@ -91,6 +94,9 @@ class Meter:
             self.commits += 1
             if commit.late:
                 self._left_out(commit.stream, manifest.rows_total)
+            begun = self._batches.setdefault(commit.fragment, {})
+            if len(begun) < STARTING:
+                begun[manifest.batch] = manifest.committed_ms
             if not commit.is_sink:
                 return
             self._holds(commit.stream, manifest.rows_total)
@@ -103,6 +109,7 @@ class Meter:
                 first, last = manifest.birth_ms
                 latencies = self._latencies.setdefault(commit.stream, Latencies())
                 latencies.add(manifest.committed_ms - last, manifest.committed_ms - first, manifest.rows)
+                self._born.setdefault(commit.stream, deque(maxlen=LATENCIES_MAX)).append(first)
                 self._spans[commit.stream] = self._spans.get(commit.stream, 0) + 1
 
     def holds(self, sink: str, rows_total: int) -> None:
@@ -155,6 +162,7 @@ class Meter:
         promise = judged(query.promise, quantile_ms, records_in, late, self.uptime.share(query.name))
         return {
             "latency_ms": latencies.summary(),
+            "after_start_ms": self.after_start(query),
             "records_in": records_in,
             "records_out": records_out,
             "dropped": late,  # live, nothing is dropped but what comes too late
@@ -173,6 +181,20 @@ class Meter:
     def late_of_query(self, query: Query) -> int:
         """Records that watermarks have left out on the way to a query's results, in other queries that it reads too."""
         return sum(self.late_of(node.stream) for node in dataflow(self.deployment).behind(query.name))
+
+    def start_ended_ms(self) -> float:
+        """When every fragment had ended its first batches, on the clock of births; 0 before any batch ended."""
+        with self._lock:
+            return max((max(begun.values()) for begun in self._batches.values() if begun), default=0.0)
+
+    def after_start(self, query: Query) -> dict[str, float] | None:
+        """As `latency_ms`, of results whose records were all born after the start; None where there are none."""
+        since_ms = self.start_ended_ms()
+        names = [sink_name(query, sink) for sink in query.sinks]
+        with self._lock:
+            both = [(self._born[name], self._latencies[name].spans) for name in names if name in self._born]
+            spans = [span for births, held in both for born, span in zip(births, held, strict=True) if born >= since_ms]
+        return Latencies(deque(spans)).summary()
 
     def source(self, name: str) -> int:
         """Records that a source has offered; fragments that read it side by side see the same ones."""

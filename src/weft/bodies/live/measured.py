@@ -48,5 +48,16 @@ def last_measured(folder: Path) -> dict[tuple[str, str], tuple[float | None, flo
     return {}
 
 
+def last_batches(folder: Path) -> dict[str, float]:
+    """How long batches of each fragment took (ms, the median) by the end of the last run in a state folder."""
+    for line in reversed(_lines(folder)):
+        try:
+            told = json.loads(line)["fragments"]
+            return {name: float(one["batch_ms"]) for name, one in told.items() if one["batch_ms"]}
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return {}
+
+
 def _number(value: Any) -> float | None:
     return None if value is None else float(value)

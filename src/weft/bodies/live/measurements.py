@@ -1,7 +1,8 @@
 """What was measured? A line of JSON every period in the run's folder, for plots, for the planner and for the twin.
 
     {"at_s": 12.3, "clock": 1763190000.0, "operators": {"q.o": {...}}, "queries": {"q": {...}},
-     "channels": {"stream -> fragment": {...}}, "sites": {"s": {...}}, "observed": {...}}
+     "channels": {"stream -> fragment": {...}}, "sites": {"s": {...}}, "fragments": {"q.o": {...}},
+     "observed": {...}}
 
 `observed` is what was measured in the period (`model/observed.py`), all else is of the whole run. A file of more than a
 million bytes is put aside once (`.1`, in place of the one before), so that a run that never ends keeps a bounded
@@ -13,7 +14,9 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Collection
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -25,6 +28,8 @@ from weft.bodies.live.view import RunView
 from weft.model import Observed
 
 EVERY_S = 5.0
+WARMING = 3  # batches of a start that pay for what later ones find ready
+RECENT = 30
 BYTES_MAX = 1_000_000
 
 
@@ -64,5 +69,12 @@ class Measurements:
             "queries": {query.name: run.meter.query(query) for query in run.deployment.queries},
             "channels": progress.channels(),
             "sites": progress.sites(run.deployment, run.flowing_s),
+            "fragments": {name: _batches(history) for name, history in progress.history.items()},
             "observed": msgspec.to_builtins(observed),
         }
+
+
+def _batches(history: Collection[tuple[int, float]]) -> dict[str, Any]:
+    """How many batches a fragment has had in this run, and what the recent ones took (ms, the median)."""
+    took = [took_ms for _, took_ms in history][WARMING:][-RECENT:]
+    return {"batches": len(history), "batch_ms": median(took) if took else None}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.bodies.live import journal
+from weft.bodies.live.calibration import known_costs
 from weft.bodies.live.identity import identity
 from weft.bodies.live.measured import last_measured
 from weft.bodies.live.resuming import CLOSING, Removal, Resuming
@@ -56,7 +57,7 @@ class Opening:
                 if why_not:
                     raise CannotRun(f"sink of {query.name}: {where}: {why_not}")
         try:
-            return place(counting_hops(self._as_measured()))
+            return place(counting_hops(self._as_measured(), known_costs()[0].hop_ms))
         except NoPlacement as error:
             raise CannotRun(str(error)) from error
 

@@ -17,10 +17,12 @@ from weft.bodies.twin.records import Scaling
 from weft.bodies.twin.setup.asking import CannotRun, check_instances, check_options, check_placement, check_times
 from weft.bodies.twin.setup.flows import TooFine
 from weft.bodies.twin.setup.layout import Discipline, Options, lay_out
+from weft.bodies.twin.setup.on_spark import on_spark, told
 from weft.model import Deployment, Observed, Placement
 from weft.plan import place
 from weft.plan.dataflow.ordering import with_guards, with_ordering
 from weft.plan.dataflow.rates import Rates, ideal_rates
+from weft.plan.judging.batch_costs import BatchCosts
 
 NS_PER_S = 1_000_000_000
 RECORDS_MAX = 1_000_000
@@ -46,13 +48,15 @@ def run(
     move_ms_per_record: float = MOVE_MS_PER_RECORD,
     progress: Progress | None = None,
     observe_s: float | None = None,
+    costs: BatchCosts | None = None,
 ) -> Result:
     """Simulates a deployment; the same seed gives the same result, bit for bit, but for `wall_s`.
 
     `capacities` are changes `(at_s, site, capacity)`, `instances` are `(at_s, start | stop, query.operator, site)`.
     `discipline` and `drop_late` stand for the file's `serve`. `latency` is counted from the record that let a result be
     emitted, or from the youngest that contributed to it. Ctrl-C ends a run with the results so far. With `observe_s`
-    the result also holds what was observed in each period of so many seconds.
+    the result also holds what was observed in each period of so many seconds. With `costs` of micro-batches it is
+    simulated as Spark would run it, all sites on one machine, from the start of the fragments on.
     """
     began = time.perf_counter()
     serve = deployment.control.serve
@@ -65,11 +69,15 @@ def run(
     deployment = with_ordering(deployment)
     placement = place(deployment, seed=seed) if placement is None else with_guards(deployment, placement)
     check_placement(deployment, placement)
+    asked, shared = (deployment, placement), None
+    if costs is not None:
+        spark = on_spark(deployment, placement, costs)
+        deployment, placement, shared = spark.deployment, spark.placement, spark.shared
     rates = ideal_rates(deployment)
     options = Options(
         discipline, latency == "contributing", records_max,
         steady=not capacities and not instances and not interrupts(deployment) and observe_s is None,
-        drop_late=serve.drop_late if drop_late is None else drop_late,
+        drop_late=serve.drop_late if drop_late is None else drop_late, shared=shared,
     )  # fmt: skip
     try:
         plane = prepared(deployment, placement, seconds, seed, options, rates)
@@ -89,6 +97,8 @@ def run(
     moves, story, outages = tuple(steering.moves), tuple(steering.carrier.story), tuple(steering.outages)
     result = gather(deployment, placement, plane, warnings, moves, story, outages)
     result.observed = observed
+    if costs is not None:
+        result = told(*asked, result, costs)
     if steering.advising is not None:
         result.advice = steering.advising.rounds.history()
     result.wall_s = round(time.perf_counter() - began, 6)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.model import Dataflow, Deployment, Operator, Outlet, Placement, Query, dataflow
 from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates
@@ -21,27 +21,52 @@ from weft.plan.network.paths import Paths
 # is taken.
 HOP_KBPS = 25_000.0
 
+IDEAL = "ideal"
+MICRO_BATCH = "micro-batch"
+
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What a query may expect: its slowest way, and the mean over its results; None is without bound."""
+    """What a query may expect, by one of two models; None is without bound, or not known.
+
+    `latency_ms` is what a promise is held against: the slowest way (ideal), or the promised quantile (micro-batch).
+    `lost` is the share of records that full queues lose.
+    """
 
     latency_ms: float | None
     availability: float
     admitted: bool
     reason: str
     mean_ms: float | None = None
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    model: str = IDEAL
+    lost: float = 0.0
 
 
 def project(
-    deployment: Deployment, placement: Placement, rates: Rates | None = None, *, hop_ms: float = 0.0
+    deployment: Deployment,
+    placement: Placement,
+    rates: Rates | None = None,
+    *,
+    hop_ms: float = 0.0,
+    admit_hop_ms: float = 0.0,
 ) -> dict[str, Projection]:
-    """The projection of every query of a whole placement; each stream between sites takes `hop_ms` more."""
+    """The projection of every query of a whole placement; each stream between sites takes `hop_ms` more.
+
+    With `admit_hop_ms` promises alone are held against latencies with such hops, as placement counts them.
+    """
     used = rates or ideal_rates(deployment)
     busy = utilisation(deployment, placement, used)
     paths = Paths(deployment)
-    return {
+    found = {
         query.name: _of_query(deployment, query, placement, used, busy, paths, hop_ms) for query in deployment.queries
+    }
+    if not admit_hop_ms:
+        return found
+    counted = project(deployment, placement, used, hop_ms=admit_hop_ms)
+    return {
+        name: replace(one, admitted=counted[name].admitted, reason=counted[name].reason) for name, one in found.items()
     }
 
 
@@ -91,13 +116,20 @@ def _of_query(
     mean_ms = steps.mean_ms(rates) if latency_ms is not None else None
     sites = _sites(flow, query.name, placement.homes)
     availability = math.prod(1.0 - deployment.site(name).failure_probability for name in sites)
-    overloaded = [name for name in way if busy[name] >= 1]
-    broken = _broken(query, latency_ms, availability, overloaded, _lost(flow, query.name, placement.homes, busy))
+    lost = _lost(flow, query.name, placement.homes, busy)
+    found = Projection(latency_ms, availability, True, "", mean_ms, lost=lost)
+    admitted, reason = judged(query, latency_ms, found, _overloaded([name for name in way if busy[name] >= 1]))
+    return replace(found, admitted=admitted, reason=reason)
+
+
+def judged(query: Query, latency_ms: float | None, found: Projection, unbound: str) -> tuple[bool, str]:
+    """Whether a query with such a latency is admitted, and why; `unbound` says why there is no latency."""
+    broken = _broken(query, latency_ms, found.availability, unbound, found.lost)
     if broken:
-        return Projection(latency_ms, availability, False, "; ".join(broken), mean_ms)
+        return False, "; ".join(broken)
     if latency_ms is None:
-        return Projection(None, availability, True, f"{_overloaded(overloaded)}, but no latency was promised")
-    return Projection(latency_ms, availability, True, _kept(query), mean_ms)
+        return True, f"{unbound}, but no latency was promised"
+    return True, _kept(query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +201,10 @@ def _lost(flow: Dataflow, query: str, homes: Mapping[str, str], busy: Mapping[st
     )
 
 
-def _broken(
-    query: Query, latency_ms: float | None, availability: float, overloaded: list[str], lost: float
-) -> list[str]:
+def _broken(query: Query, latency_ms: float | None, availability: float, unbound: str, lost: float) -> list[str]:
     promise, reasons = query.promise, []
     if promise.latency_ms is not None and latency_ms is None:
-        reasons.append(_overloaded(overloaded))
+        reasons.append(unbound)
     elif promise.latency_ms is not None and latency_ms is not None and latency_ms > promise.latency_ms:
         reasons.append(f"latency {latency_ms:.1f} ms is above the promised {promise.latency_ms:g} ms")
     if promise.availability is not None and availability < promise.availability:
@@ -186,7 +216,7 @@ def _broken(
 
 def _overloaded(sites: list[str]) -> str:
     names = list(dict.fromkeys(sites))
-    return f"site {names[0]} is overloaded" if len(names) == 1 else f"sites {', '.join(names)} are overloaded"
+    return f"site {', '.join(names)} is overloaded" if len(names) < 2 else f"sites {', '.join(names)} are overloaded"
 
 
 def _kept(query: Query) -> str:

@@ -18,15 +18,11 @@ from pathlib import Path
 
 import pyspark
 
+from weft.spark.storage.cache import user_cache
+
 MAKES_S_MAX = 60.0
 MADE = "classes.jsa"
 QUIET = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
-
-
-def user_cache() -> Path:
-    """Where a user's programs keep what can be made again."""
-    told = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(told) if os.path.isabs(told) else Path.home() / ".cache") / "weft"
 
 
 class ClassArchive:

@@ -1,34 +1,59 @@
-"""Micro-batches: when one ends its results leave the site, and the next begins at its trigger with all that waits."""
+"""Micro-batches: when one ends its results leave the site, and the next begins at its trigger with all that waits.
+
+Where sites share one machine, a batch is slowed by those that are under way when it begins; what batches cost scatters,
+and falls from the first ones on. A site that closes windows lets the results of a batch go with the next one, which
+comes without records where none wait: only then Spark knows that the watermark has moved.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from weft.bodies.twin.loop.chance import normal
 from weft.bodies.twin.loop.columns import (
     ARRIVE,
     AT,
+    BASE,
+    BATCHES_N,
     BATCHING,
+    BUSY,
+    CLOSES,
+    COOLING,
+    CROWD,
     DOWN,
+    EMPTY,
+    EXTRA,
     FIRST,
+    FIXED,
     HEAD,
     INDEX,
     INTERVAL,
+    KEPT,
+    KEPT_END,
     KEY,
+    KEY_BATCH,
     LATER,
     LATER_END,
     MASK,
     NEXT,
     NOBODY,
     OUT,
+    OUT_END,
     POKED,
     RANK,
     RELEASED,
     SEQ,
     SERVING,
+    SHARED,
+    SPEED,
+    SPREAD,
     STREAM,
     TAIL,
     TIME,
     TRIGGER,
+    UNDER_WAY,
 )
 from weft.bodies.twin.loop.event_queue import key_for, schedule
 from weft.bodies.twin.loop.pointers import compiled
@@ -55,24 +80,65 @@ def let_out(m: Any, x: Any, s: int, now: int) -> None:
 
 
 @compiled
+def weigh_batch(m: Any, x: Any, s: int) -> None:
+    """A batch begins among others: what it costs, and how fast the site is for as long as it lasts."""
+    shared = m[SHARED]
+    n = m[s + BATCHES_N]
+    m[s + BATCHES_N] = n + 1
+    m[UNDER_WAY] += 1
+    x[m[s + SPEED]] = 1.0 / (1.0 + x[shared + CROWD] * np.float64(m[UNDER_WAY] - 1))
+    scatter = max(0.3, 1.0 + x[shared + SPREAD] * normal(np.uint64(m[s + KEY_BATCH]), n))
+    m[s + FIXED] = np.int64(np.float64(m[s + BASE] + m[s + EXTRA]) * scatter + 0.5)
+    m[s + EXTRA] = np.int64(np.float64(m[s + EXTRA]) * x[shared + COOLING])
+
+
+@compiled
+def end_batch(m: Any, x: Any, s: int, now: int) -> None:
+    """A batch has nothing left to do: what it gave leaves, or where windows close, what the one before gave."""
+    m[s + BATCHING] = 0
+    if m[SHARED] != NOBODY:
+        m[UNDER_WAY] -= 1
+        if m[s + CLOSES]:
+            first, last = m[s + OUT], m[s + OUT_END]
+            m[s + OUT], m[s + OUT_END] = m[s + KEPT], m[s + KEPT_END]
+            m[s + KEPT], m[s + KEPT_END] = first, last
+    let_out(m, x, s, now)
+
+
+@compiled
+def begin_empty(m: Any, x: Any, s: int, now: int) -> None:
+    """A batch without records, which closes windows."""
+    weigh_batch(m, x, s)
+    m[s + BATCHING] = EMPTY
+    takes = np.int64(np.float64(m[s + FIXED]) / x[m[s + SPEED]] + 0.5)
+    m[s + BUSY] += takes
+    poke(m, s, now + takes)
+
+
+@compiled
 def turn_batch(m: Any, x: Any, s: int, now: int) -> None:
     """Ends a batch that has nothing left to do, and begins the next where its time has come."""
     m[s + POKED] = 0
     if m[s + DOWN]:
         return
+    had_records = False
     if m[s + BATCHING]:
         if m[s + SERVING] != NOBODY:
             return
         if m[s + HEAD] != NOBODY:
             start_next(m, x, s, now)
             return
-        m[s + BATCHING] = 0
-        let_out(m, x, s, now)
+        had_records = m[s + BATCHING] != EMPTY
+        end_batch(m, x, s, now)
     if m[s + LATER] == NOBODY:
+        if had_records and m[SHARED] != NOBODY and m[s + CLOSES]:
+            begin_empty(m, x, s, now)
         return
     if now < m[s + TRIGGER]:
         poke(m, s, m[s + TRIGGER])
         return
+    if m[SHARED] != NOBODY:
+        weigh_batch(m, x, s)
     m[s + BATCHING] = 1
     m[s + FIRST] = 1
     m[s + HEAD] = m[s + LATER]

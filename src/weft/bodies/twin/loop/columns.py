@@ -21,6 +21,8 @@ TODO, TODO_N, POOL_N, POOL_N_MAX, RECORDS, RECORDS_N, RECORDS_MAX, LOST = (next(
 WHEEL, WHEEL_MASK, WIDTH, RANKED, CONTRIBUTING = (next(_n) for _ in range(5))
 WAYS, SITES_N, SOURCES, SOURCES_N, SPARE, NEED, TODO_DONE = (next(_n) for _ in range(7))
 AHEAD, HORIZON, COARSE, COARSE_SHIFT, COARSE_MASK, DROPS_LATE = (next(_n) for _ in range(6))
+# Where sites share one machine: their batches under way, and where in `x` it stands how these slow each other down.
+SHARED, UNDER_WAY = (next(_n) for _ in range(2))
 SCALARS = 48
 
 # A record: 8 numbers, one cache line. It waits at an operator, is in service, or has one event pending.
@@ -41,7 +43,12 @@ READERS, READERS_N = 16, 17
 SERVING, STARTED, HEAD, TAIL, WAITING, WAITING_MAX, BUSY, DOWN, SINCE, INDEX, SPEED, LAST, LAST_GAVE = range(13)
 # Where it serves in batches: INTERVAL is NOBODY where it does not; LATER waits for the next one, OUT for its end.
 INTERVAL, BATCHING, FIXED, FIRST, LATER, LATER_END, OUT, OUT_END, BATCH_EVENT, POKED, TRIGGER = range(13, 24)
-SITE_SIZE = 24
+# Where it shares a machine: what a batch costs alone, what the next takes more as one of the first, how many came.
+# One that CLOSES windows lets out what a batch gave with the next one: KEPT waits for that.
+BASE, EXTRA, BATCHES_N, KEY_BATCH, CLOSES, KEPT, KEPT_END = range(24, 31)
+SITE_SIZE = 32
+EMPTY = 2  # BATCHING, without records
+CROWD, SPREAD, COOLING = range(3)  # in x, from SHARED on
 AREA = 1  # in x, after its speed: beyond what 64 bits count where a million records wait for hours
 FREE_FROM = STARTED  # ahead: when all that has come will be served
 

@@ -45,6 +45,27 @@ COSTS = {"constant": c.CONSTANT, "uniform": c.UNIFORM, "exponential": c.EXPONENT
 
 
 @dataclass(frozen=True, slots=True)
+class SharedPlace:
+    """A site that shares a machine: whether it closes windows, and what its first batch takes more than later ones."""
+
+    closes_windows: bool
+    first_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Sites that share one machine, by name: how much longer a batch takes for each other one, and how it scatters.
+
+    `cooling` is the share that is left, with each further batch, of what the first took more.
+    """
+
+    crowd: float
+    spread: float
+    cooling: float
+    places: Mapping[str, SharedPlace]
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """How a run is carried out, besides what the deployment says."""
 
@@ -54,6 +75,7 @@ class Options:
     log_room: int = 1 << 16
     steady: bool = False  # nothing will interrupt a service
     drop_late: bool = False
+    shared: Shared | None = None
 
     @property
     def due(self) -> Discipline | None:
@@ -92,6 +114,7 @@ def lay_out(
         a.set(maker, c.RANK, rank)
         a.set(maker, c.FLOATS, a.floats(sizes[stream], *[0.0] * (c.FLOATS_SIZE - 1)))
     _sites(a, deployment, sites)
+    _shared(a, options.shared, sites, seed)
     _sources(a, deployment, sources, sites, until_ns, seed)
     ways = Ways(deployment, list(sites))
     due = options.due or DISCIPLINES["deadline"]
@@ -153,6 +176,20 @@ def _losers(a: Arena, deployment: Deployment, flow: Dataflow, sources: dict[str,
         for at, one in enumerate(those):
             a.set(row, c.LOSERS_N + 1 + at, one)
     return rows
+
+
+def _shared(a: Arena, shared: Shared | None, sites: dict[str, int], seed: int) -> None:
+    a.scalars({c.SHARED: c.NOBODY})
+    if shared is None:
+        return
+    a.scalars({c.SHARED: a.floats(shared.crowd, shared.spread, shared.cooling)})
+    for name, place in shared.places.items():
+        s = sites[name]
+        a.set(s, c.KEPT, c.NOBODY)
+        a.set(s, c.BASE, a.get(s + c.FIXED))
+        a.set(s, c.EXTRA, round(place.first_ms * NS_PER_MS))
+        a.set(s, c.CLOSES, int(place.closes_windows))
+        a.set(s, c.KEY_BATCH, key_of(seed, "batch", name))
 
 
 def _query(a: Arena, flow: Dataflow, query: Query, sources: dict[str, int]) -> int:

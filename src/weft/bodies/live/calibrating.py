@@ -1,0 +1,216 @@
+"""What do micro-batches cost on this machine? Measured on Spark, by one run of made-up records in phases.
+
+Fragments of every kind run side by side: without state, with windows, with several outputs, with a Python function, and
+two in a chain. A phase lets some of their sources give records while the others are silent, so that batches of few and
+of many fragments at once are seen; in one a single fragment gets many records. Phases come round until every fragment
+has ended its first batches, which do not count, and twice after that.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from weft.bodies.live.calibration import cores
+from weft.bodies.live.run import Options, Run
+from weft.model import Column, Deployment, Link, Operator, Query, Sink, Site, Source, Trace, Watermark
+from weft.plan.judging.batch_costs import SHIPPED, BatchCosts
+from weft.plan.observing.batches import Batch, fitted, under_way
+
+PERIOD_S = 4.0
+CYCLES = 2
+FLOW_S_MAX = 150.0
+RATE_PER_S, RATE_PER_S_MANY = 100.0, 20_000.0
+RECORDS_FEW = 2_000
+COLUMNS = (Column("timestamp", "TIMESTAMP"), Column("value", "BIGINT"))
+MODULE = '''
+def same(value):
+    """Hands every record through Python."""
+    return value.mapInPandas(lambda frames: frames, value.schema)
+'''
+ALL = ("plain", "window", "fork", "python", "chain")
+FRAGMENTS = 6  # the chain is two
+MANY = ("plain", "many")
+PHASES: tuple[tuple[str, ...], ...] = (ALL, ("plain",), ("window",), ("fork", "python"), ("chain",), MANY)
+"""Which fragments' sources give records in each phase of a cycle."""
+STARTING = 4  # batches of each fragment that do not count
+LOOK_S = 1.5
+
+
+def deployment_in(folder: Path) -> Deployment:
+    """Fragments of every kind, on two sites."""
+    sources = tuple(
+        Source(name, "here", "rate", COLUMNS, event_time="timestamp", arrivals=Trace(_rates(name), PERIOD_S))
+        for name in ALL
+    )
+
+    def select(name: str, from_: str, **more: Any) -> Operator:
+        return Operator(name, (from_,), sql=f"SELECT timestamp, value + 1 AS value FROM {from_}", **more)
+
+    window = Operator(
+        "all", ("window",), watermarks=(Watermark("0 seconds"),), site="here",
+        sql="SELECT window(timestamp, '1 second') AS w, value % 10 AS k, count(*) AS n FROM window GROUP BY 1, 2",
+    )  # fmt: skip
+    branches = tuple(select(f"branch_{number}", "all", site="here") for number in (1, 2))
+    queries = (
+        Query("plain", (select("all", "plain", site="here"),), _sinks("plain", "all")),
+        Query("window", (window,), _sinks("window", "all")),
+        Query(
+            "fork",
+            (select("all", "fork", site="here"), *branches),
+            _sinks("fork", "all", *(one.name for one in branches)),
+        ),
+        Query("python", (Operator("all", ("python",), call="handed:same", site="here"),), _sinks("python", "all")),
+        Query(
+            "chain",
+            (select("head", "chain", site="here"), select("tail", "head", site="there")),
+            _sinks("chain", "tail"),
+        ),
+    )
+    return Deployment(
+        (Site("here"), Site("there")), sources, queries, links=(Link("here", "there"),), folder=str(folder)
+    )
+
+
+def _sinks(query: str, *operators: str) -> tuple[Sink, ...]:
+    return tuple(Sink(name, "parquet", f"out/{query}-{name}") for name in operators)
+
+
+def _rates(name: str) -> tuple[float, ...]:
+    """Records a second of a source in every phase, cycle after cycle."""
+    cycle = [_rate(phase) if name in phase else 0.0 for phase in PHASES]
+    return (*cycle * math.ceil(FLOW_S_MAX / PERIOD_S / len(PHASES)), 0.0)
+
+
+def _rate(phase: tuple[str, ...]) -> float:
+    return RATE_PER_S_MANY if phase is MANY else RATE_PER_S
+
+
+def calibrate(say: Callable[[str], None] = lambda text: None) -> BatchCosts:
+    """Measure; takes a minute, and the start of Spark."""
+    folder = Path(tempfile.mkdtemp(prefix="weft-calibrate-"))
+    try:
+        (folder / "handed.py").write_text(MODULE)
+        heard = _Heard(say)
+        load = os.getloadavg()[0]
+        run = Run(deployment_in(folder), folder / "state", Options(seconds=FLOW_S_MAX, fresh=True))
+        run.go(heard)
+        return costs_of(heard.batches.values(), load)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Heard:
+    """Collects Spark's reports while a run goes on, and ends it when there are enough."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.batches: dict[tuple[str, int], Batch] = {}
+        self._say = say
+        self._due_s = 0.0
+        self._ends_s = math.inf
+
+    def __call__(self, run: Run) -> None:
+        now_s = time.monotonic()
+        if run.flowing_s is None or run.progress is None or now_s < self._due_s:
+            return
+        self._due_s = now_s + LOOK_S
+        for name, fragment in list(run.progress.engine.runs.items()):
+            for report in [] if fragment.query is None else fragment.query.recentProgress:
+                took_ms = report["durationMs"].get("triggerExecution")
+                if took_ms is None or report["durationMs"].get("addBatch") is None:
+                    continue
+                began_ms = datetime.fromisoformat(report["timestamp"].replace("Z", "+00:00")).timestamp() * 1000
+                batch = Batch(name, began_ms, began_ms + took_ms, report["numInputRows"])
+                self.batches[name, report["batchId"]] = batch
+        if math.isinf(self._ends_s) and _started(self.batches.values()):
+            cycles_s = CYCLES * len(PHASES) * PERIOD_S
+            self._ends_s = now_s + cycles_s
+            self._say(f"first batches are over after {now_s - run.flowing_s:.0f} s; {cycles_s:.0f} s more")
+        if now_s >= self._ends_s:
+            run.stop()
+
+
+def _started(batches: Iterable[Batch]) -> bool:
+    """Whether every fragment has ended its first batches."""
+    ended = Counter(one.fragment for one in batches)
+    return len(ended) >= FRAGMENTS and min(ended.values()) >= STARTING
+
+
+def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
+    """The costs that the batches of a calibration tell; ValueError where they are too few."""
+    batches = sorted(heard, key=lambda one: one.began_ms)
+    if not _started(batches):
+        raise ValueError("too few batches ended to tell what they cost: this machine is too busy, try again later")
+    nth: Counter[str] = Counter()
+    counting = []
+    for one in batches:
+        nth[one.fragment] += 1
+        counting.append(nth[one.fragment] > STARTING)
+    at_once = under_way(batches)
+    steady = [
+        (one, count)
+        for one, count, counts in zip(batches, at_once, counting, strict=True)
+        if counts and one.records <= RECORDS_FEW
+    ]
+    crowd, fixed, spread = fitted(*zip(*steady, strict=True)) if steady else (SHIPPED.crowd, {}, SHIPPED.spread)
+    if not {"plain.all", "chain.head", "chain.tail"} <= set(fixed):
+        raise ValueError("too few batches ended to tell what they cost: this machine is too busy, try again later")
+    # A fragment that reads a channel is as one that reads a source; both are many.
+    stateless_ms = median(fixed[name] for name in ("plain.all", "chain.head", "chain.tail"))
+    pace = stateless_ms / SHIPPED.stateless_ms  # for what no batch of was seen
+
+    def more_ms(fragment: str, shipped_ms: float, count: int = 1) -> float:
+        seen = fixed.get(fragment)
+        return round(shipped_ms * pace if seen is None else max(0.0, seen - stateless_ms) / count, 1)
+
+    each_ms = [
+        max(0.0, one.took_ms / (1.0 + crowd * (count - 1.0)) - fixed["plain.all"]) / one.records
+        for one, count, counts in zip(batches, at_once, counting, strict=True)
+        if counts and one.fragment == "plain.all" and one.records > RECORDS_FEW
+    ]
+    return BatchCosts(
+        stateless_ms=round(stateless_ms, 1),
+        stateful_ms=round(stateless_ms + more_ms("window.all", SHIPPED.stateful_ms - SHIPPED.stateless_ms), 1),
+        output_ms=more_ms("fork.all", SHIPPED.output_ms, 2),
+        python_ms=more_ms("python.all", SHIPPED.python_ms),
+        record_ms=round(median(each_ms) / 2, 6) if each_ms else SHIPPED.record_ms,  # read, and one operator
+        crowd=crowd,
+        look_ms=round(_look_ms([one for one, _ in steady]), 1),
+        first_ms=round(_first_ms(batches, fixed, crowd), 1),
+        cooling=SHIPPED.cooling,
+        spread=round(spread, 3),
+        cores=cores(),
+        setting=f"{cores()} cores, load average {load:.1f} before",
+        measured_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+    )
+
+
+def _look_ms(batches: list[Batch]) -> float:
+    """How long after a batch of the chain's head its tail began one, where it was idle."""
+    heads = [one.ended_ms for one in batches if one.fragment == "chain.head"]
+    tails = [one for one in batches if one.fragment == "chain.tail"]
+    waits = []
+    for before, tail in pairwise(tails):
+        ends = [end for end in heads if before.ended_ms < end <= tail.began_ms]
+        if ends:
+            waits.append(tail.began_ms - min(ends))
+    return median(waits) if waits else SHIPPED.look_ms
+
+
+def _first_ms(batches: list[Batch], fixed: dict[str, float], crowd: float) -> float:
+    """What first batches took more than later ones would have among as many."""
+    first: dict[str, Batch] = {}
+    for one in batches:
+        first.setdefault(one.fragment, one)
+    slower = 1.0 + crowd * (len(first) - 1)
+    return median(max(0.0, one.took_ms / slower - fixed[name]) for name, one in first.items() if name in fixed)

@@ -1,0 +1,93 @@
+"""What would a placement do to its queries on Spark? Latencies by micro-batches, against what was promised.
+
+Where the ideal model knows sites of some capacity, here all sites share one machine, as they do live: capacities do not
+count, links count where they are emulated, and a promise is held against the quantile that it names. Availability and
+loss are those of the ideal model. A source that declares no arrivals is taken to give a record a second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from weft.model import Constant, Deployment, PartitionAt, Placement, Query, dataflow
+from weft.plan.changing.fragments import Fragment
+from weft.plan.dataflow.rates import Rates, ideal_rates
+from weft.plan.judging.batch_costs import BatchCosts
+from weft.plan.judging.batch_pieces import Piece, fragments_of, pieces_of
+from weft.plan.judging.micro_batches import Simulated, Span, mean_of, quantile_of, simulate
+from weft.plan.judging.projection import MICRO_BATCH, Projection, judged, project
+
+SILENT_PER_S = 1.0
+SEED = 0  # durations scatter alike in every projection, so that placements are compared by what differs in them
+
+
+@dataclass(frozen=True, slots=True)
+class OnSpark:
+    """A placement as the model of micro-batches sees it: what runs, and what comes of it."""
+
+    pieces: tuple[Piece, ...]
+    simulated: Simulated
+    overloaded: bool
+
+
+def on_spark(
+    deployment: Deployment, placement: Placement, costs: BatchCosts, fragments: tuple[Fragment, ...] | None = None
+) -> OnSpark:
+    """Lets the micro-batches of a placement fall; `fragments` where it is known already how it is cut."""
+    heard = _heard(deployment)
+    cut = fragments_of(heard, placement) if fragments is None else fragments
+    pieces = pieces_of(heard, cut, ideal_rates(heard), costs)
+    return OnSpark(pieces, simulate(pieces, costs, Random(SEED)), is_overloaded(pieces, costs))
+
+
+def project_on_spark(
+    deployment: Deployment, placement: Placement, costs: BatchCosts, rates: Rates | None = None
+) -> dict[str, Projection]:
+    """The projection of every query of a whole placement, by micro-batches."""
+    ideal = project(deployment, placement, rates)
+    found = on_spark(deployment, placement, costs)
+    spans = {} if found.overloaded else found.simulated.spans
+    return {query.name: _of(query, ideal[query.name], spans.get(query.name, [])) for query in deployment.queries}
+
+
+def _of(query: Query, ideal: Projection, spans: list[Span]) -> Projection:
+    if not spans:
+        latency_ms, more = None, {}
+    else:
+        latency_ms = quantile_of(spans, query.promise.quantile)
+        more = {"mean_ms": mean_of(spans), "p50_ms": quantile_of(spans, 0.5), "p95_ms": quantile_of(spans, 0.95)}
+    admitted, reason = judged(query, latency_ms, ideal, "records come faster than this machine takes them")
+    return Projection(latency_ms, ideal.availability, admitted, reason, model=MICRO_BATCH, lost=ideal.lost, **more)
+
+
+def why_ideal(deployment: Deployment) -> str | None:
+    """Why a deployment is not one that Spark would run as it is, so that the ideal model is asked; None where it is."""
+    control = deployment.control
+    if any(site.batch is not None for site in deployment.sites):
+        return "sites say themselves how their batches fall"
+    if control.balance is not None or control.scale is not None:
+        return "`balance` and `scale` act in the twin, not yet live"
+    if control.serve != type(control.serve)():
+        return "`serve` is of the twin"
+    if any(isinstance(what, PartitionAt) for what in deployment.scenario):
+        return "`partition` is of the twin"
+    if any(node.operator.queue is not None for node in dataflow(deployment).nodes):
+        return "queues of a bounded length are of the twin"
+    return None
+
+
+def is_overloaded(pieces: tuple[Piece, ...], costs: BatchCosts) -> bool:
+    """Whether records alone, without what batches cost, ask for more than one batch a piece can do at once."""
+    loads = [piece.record_ms / 1000 * piece.taken_per_s for piece in pieces]
+    busy = sum(load > 0 for load in loads)
+    return bool(loads) and (max(loads) >= 1.0 or sum(loads) * costs.slower(busy) >= max(1, busy))
+
+
+def _heard(deployment: Deployment) -> Deployment:
+    """The deployment with a rate for every source."""
+    sources = tuple(
+        source if source.arrivals is not None else replace(source, arrivals=Constant(SILENT_PER_S))
+        for source in deployment.sources
+    )
+    return deployment if sources == deployment.sources else replace(deployment, sources=sources)

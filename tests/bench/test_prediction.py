@@ -1,0 +1,35 @@
+"""What is compared when plan and twin are set beside live: drawn files that are sound, and honest ratios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.prediction import drawn, laid_down, spread
+
+from weft.spec import check
+
+
+def test_drawn_deployments_are_sound_and_differ(tmp_path: Path) -> None:
+    texts = [drawn(seed) for seed in range(20)]
+    assert len(set(texts)) == 20
+    assert drawn(7) == texts[7]
+    for seed, text in enumerate(texts):
+        report = check(laid_down(tmp_path, f"drawn-{seed}", text))
+        assert report.deployment is not None, (text, report.errors)
+    assert any("window" in text for text in texts)
+
+
+def test_an_example_is_laid_down_with_its_data(tmp_path: Path) -> None:
+    file = laid_down(tmp_path, "soccer")
+    assert check(file).deployment is not None
+
+
+def test_the_spread_counts_what_lies_within_the_factor() -> None:
+    def run(*ratios: float | None) -> dict[str, object]:
+        told = {f"q{at}": {"ratio": {"plan": {"p50": ratio, "p95": ratio}}} for at, ratio in enumerate(ratios)}
+        return {"queries": told}
+
+    found = spread({"a": run(1.0, 1.6), "b": run(0.7, None), "c": {"error": "no"}}, "plan", "p50")
+    assert found == {"n": 3, "median": 1.0, "range": [0.7, 1.6], "factor": 1.5, "within": 2}
+    assert spread({"a": run(1.0, 1.6), "b": run(0.7)}, "plan", "p95")["within"] == 3
+    assert spread({"c": {"error": "no"}}, "plan", "p50")["n"] == 0
