@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from weft.bodies.explorer.world import Choice
 from weft.bodies.explorer.worlds.move_plan import CHANNEL, SIDE
-from weft.bodies.explorer.worlds.move_words import BUSY, CARRIED, GATE, KEPT, Ahead, Checkpoint
+from weft.bodies.explorer.worlds.move_words import BUSY, CARRIED, GATE, KEPT, Ahead, Checkpoint, Held
 from weft.protocol import Effect
 from weft.protocol.change_messages import after_of
 from weft.protocol.moving import (
@@ -22,11 +22,9 @@ from weft.protocol.moving import (
 )
 from weft.protocol.words import Parcel
 
-if TYPE_CHECKING:
-    from weft.bodies.explorer.worlds.move_ground import Plant
+Ground = TypeVar("Ground", bound=Held)
 
-
-def asked_ahead(plant: Plant, site: str, number: int, fragment: str, effect: Effect) -> Plant:
+def asked_ahead(plant: Ground, site: str, number: int, fragment: str, effect: Effect) -> Ground:
     """The ground after a site was asked for something ahead of a start."""
     where = (site, number, fragment)
     busy = any(one[0] == site and one[2] == fragment for one in plant.carrying) or any(
@@ -49,7 +47,7 @@ def asked_ahead(plant: Plant, site: str, number: int, fragment: str, effect: Eff
     return plant.but(warm=warm, carried=carried, fault=KEPT if kept else fault)
 
 
-def preparing(plant: Plant) -> Iterator[Choice]:
+def preparing(plant: Any) -> Iterator[Choice]:
     """What the body of a site may answer ahead of a start."""
     case = plant.case
     for one in plant.warm:
@@ -82,7 +80,7 @@ def preparing(plant: Plant) -> Iterator[Choice]:
             yield Choice(drain[0], ChannelDrained(*drain[1:]), plant.but(drains=_but(plant.drains, drain)))
 
 
-def carry(plant: Plant, one: Ahead) -> Plant:
+def carry(plant: Ground, one: Ahead) -> Ground:
     """It is on disk where a fragment to come goes on; said again, for the same ends, nothing is written again."""
     _, number, fragment, ended, _ = one
     again = (fragment, number, after_of(ended))
@@ -98,7 +96,7 @@ def carry(plant: Plant, one: Ahead) -> Plant:
     return plant.but(carried=tuple(sorted((*rest, written))), fault=fault)
 
 
-def goes_on(plant: Plant, number: int, fragment: str) -> Checkpoint:
+def goes_on(plant: Held, number: int, fragment: str) -> Checkpoint:
     """Where a fragment that a change starts goes on, from how those stand that it ends."""
     old, held = plant.plan, dict(plant.checkpoints)
     new = plant.case.cut(plant.case.after(plant.sites, number))[fragment]

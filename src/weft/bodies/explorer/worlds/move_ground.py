@@ -7,13 +7,10 @@ checkpoint. What ends between the two leaves a half-written batch, which only it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-
-import msgspec
 
 from weft.bodies.explorer.world import Choice
 from weft.bodies.explorer.worlds.move_ahead import asked_ahead, goes_on, preparing
-from weft.bodies.explorer.worlds.move_plan import CHANNEL, MoveCase, Piece, Sites, piece_of
+from weft.bodies.explorer.worlds.move_plan import CHANNEL, MoveCase, piece_of
 from weft.bodies.explorer.worlds.move_words import (
     ALIVE,
     BOUNDARY,
@@ -34,14 +31,13 @@ from weft.bodies.explorer.worlds.move_words import (
     TELLING,
     UNFENCED,
     VERDICT,
-    Ahead,
     Batch,
     Checkpoint,
+    Held,
     Life,
     Written,
 )
 from weft.protocol import Effect, Input
-from weft.protocol.change_messages import After
 from weft.protocol.hosting import (
     Died,
     Drained,
@@ -76,39 +72,8 @@ from weft.protocol.moving import (
 from weft.protocol.words import Parcel
 
 
-class Plant(msgspec.Struct, frozen=True):
-    """What really is: what runs where, what streams, checkpoints, disks and the journal hold."""
-
-    case: MoveCase
-    sites: Sites
-    checkpoints: tuple[tuple[str, Checkpoint], ...]
-    deaths_left: int = 0
-    undecided_left: int = 0
-    silent_left: int = 0
-    number: int = 0
-    sinks: tuple[tuple[str, int], ...] = ()
-    channel: tuple[int, ...] = ()
-    fences: tuple[tuple[str, int], ...] = ()
-    lives: tuple[Life, ...] = ()
-    disks: tuple[tuple[str, str, int], ...] = ()
-    resuming: bool = True
-    resumed: int = 0
-    turn: int = 0
-    warm: tuple[Ahead, ...] = ()
-    carrying: tuple[Ahead, ...] = ()
-    carried: tuple[tuple[str, int, After, Checkpoint], ...] = ()
-    drains: tuple[tuple[str, int, str, str, After], ...] = ()
-    deciding: int = 0
-    said: tuple[tuple[int, bool], ...] = ()
-    cold: bool = False
-    refusals: bool = False
-    missed: bool = False
-    fault: str = ""
-
-    @property
-    def plan(self) -> dict[str, Piece]:
-        """The pieces in force."""
-        return self.case.cut(self.sites)
+class Plant(Held, frozen=True):
+    """The ground, and what may happen on it."""
 
     def writes(self, life: Life) -> bool:
         """Whether a launch could commit something now."""
@@ -326,10 +291,6 @@ class Plant(msgspec.Struct, frozen=True):
         """The ground with one launch in another phase."""
         lives = (one._replace(phase=after) if one[:3] == where and one.phase in before else one for one in self.lives)
         return self.but(lives=tuple(sorted(lives)))
-
-    def but(self, **changes: Any) -> Plant:
-        """The same ground, changed."""
-        return msgspec.structs.replace(self, **changes)
 
 
 def plant(case: MoveCase) -> Plant:

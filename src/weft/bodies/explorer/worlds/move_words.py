@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
-from weft.bodies.explorer.worlds.move_plan import Piece
+import msgspec
+
+from weft.bodies.explorer.worlds.move_plan import MoveCase, Piece, Sites
 from weft.protocol import Input
-from weft.protocol.change_messages import EndedAt
+from weft.protocol.change_messages import After, EndedAt
 
 DESK = "conductor"
 LAUNCHING, ALIVE, TELLING, FINISHING, HALTING = "launching", "alive", "telling", "finishing", "halting"
@@ -69,3 +71,42 @@ class Ahead(NamedTuple):
     fragment: str
     ended: tuple[EndedAt, ...] = ()
     ready: bool = False
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What really is: what runs where, what streams, checkpoints, disks and the journal hold."""
+
+    case: MoveCase
+    sites: Sites
+    checkpoints: tuple[tuple[str, Checkpoint], ...]
+    deaths_left: int = 0
+    undecided_left: int = 0
+    silent_left: int = 0
+    number: int = 0
+    sinks: tuple[tuple[str, int], ...] = ()
+    channel: tuple[int, ...] = ()
+    fences: tuple[tuple[str, int], ...] = ()
+    lives: tuple[Life, ...] = ()
+    disks: tuple[tuple[str, str, int], ...] = ()
+    resuming: bool = True
+    resumed: int = 0
+    turn: int = 0
+    warm: tuple[Ahead, ...] = ()
+    carrying: tuple[Ahead, ...] = ()
+    carried: tuple[tuple[str, int, After, Checkpoint], ...] = ()
+    drains: tuple[tuple[str, int, str, str, After], ...] = ()
+    deciding: int = 0
+    said: tuple[tuple[int, bool], ...] = ()
+    cold: bool = False
+    refusals: bool = False
+    missed: bool = False
+    fault: str = ""
+
+    @property
+    def plan(self) -> dict[str, Piece]:
+        """The pieces in force."""
+        return self.case.cut(self.sites)
+
+    def but(self, **changes: Any) -> Self:
+        """The same ground, changed."""
+        return msgspec.structs.replace(self, **changes)
