@@ -243,6 +243,7 @@ class Conductor(Machine):
     def start(self, fragment: str, row: Wanted) -> list[Effect]:
         """A new epoch, at the wanted site."""
         row.state, row.site, row.epoch, row.tries = STARTING, row.want, max(row.epoch, row.least) + 1, 1
+        row.stands = Parcel()
         return [
             Remember(fragment, row.epoch),
             Send(row.site, StartFragment(fragment, row.epoch, row.task)),

@@ -91,7 +91,7 @@ class MoverLimits(msgspec.Struct, frozen=True):
     asks_max: int = 6
     prepares_max: int = 6
     ends_max: int = 24
-    carries_max: int = 6
+    carries_max: int = 24
     starts_max: int = 36
 
 

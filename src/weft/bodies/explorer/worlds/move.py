@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from weft.bodies.explorer.world import Claim, View, World
-from weft.bodies.explorer.worlds.move_ground import ALIVE, DESK, FAULTS, Plant, plant
+from weft.bodies.explorer.worlds.move_ground import Plant, plant
 from weft.bodies.explorer.worlds.move_plan import CHANNEL, MoveCase
+from weft.bodies.explorer.worlds.move_words import ALIVE, DESK, FAULTS
 from weft.protocol import Input, Machine
 from weft.protocol.hosting import AgentLimits, ConductorLimits
 from weft.protocol.moving import Ask, Cancel, Desk, Host, Leave, MoverLimits

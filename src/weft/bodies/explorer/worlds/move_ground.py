@@ -7,14 +7,37 @@ checkpoint. What ends between the two leaves a half-written batch, which only it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
-
-import msgspec
 
 from weft.bodies.explorer.world import Choice
-from weft.bodies.explorer.worlds.move_plan import CHANNEL, SIDE, MoveCase, Piece, Sites, piece_of
+from weft.bodies.explorer.worlds.move_ahead import asked_ahead, goes_on, preparing
+from weft.bodies.explorer.worlds.move_plan import CHANNEL, MoveCase, piece_of
+from weft.bodies.explorer.worlds.move_words import (
+    ALIVE,
+    BOUNDARY,
+    CARRIED,
+    CROWDED,
+    DESK,
+    DOUBLED,
+    ELSEWHERE,
+    ENDABLE,
+    ENDING,
+    FINISHING,
+    HALTING,
+    HASTY,
+    LAUNCHING,
+    ORPHAN,
+    REFUSED,
+    STATE,
+    TELLING,
+    UNFENCED,
+    VERDICT,
+    Batch,
+    Checkpoint,
+    Held,
+    Life,
+    Written,
+)
 from weft.protocol import Effect, Input
-from weft.protocol.change_messages import After, EndedAt, after_of
 from weft.protocol.hosting import (
     Died,
     Drained,
@@ -29,11 +52,9 @@ from weft.protocol.hosting import (
     Remember,
 )
 from weft.protocol.moving import (
-    CarriedOver,
     Carry,
     Change,
     Changed,
-    ChannelDrained,
     Cool,
     Decide,
     Decided,
@@ -41,114 +62,18 @@ from weft.protocol.moving import (
     InForce,
     LetIn,
     Moot,
-    NotCarriedOver,
     NotChanged,
-    NotWarmed,
     Start,
     Turn,
     Undecided,
     Warm,
-    Warmed,
     least_epoch,
 )
 from weft.protocol.words import Parcel
 
-DESK = "conductor"
-LAUNCHING, ALIVE, TELLING, FINISHING, HALTING = "launching", "alive", "telling", "finishing", "halting"
-REFUSED, ORPHAN = "refused", "orphan"
-ENDABLE = (LAUNCHING, ALIVE, TELLING, FINISHING)
-ENDING = (TELLING, FINISHING)
 
-UNFENCED = "a piece is launched only behind its own fence"
-CROWDED = "a site has at most one launch of a piece alive"
-ELSEWHERE = "only what the plan in force has is launched, and only where it has it"
-DOUBLED = "no record is written twice to a stream, none is skipped"
-STATE = "state has seen every record before the one it sees, once"
-BOUNDARY = "a plan is decided only when all it ends has ended, at a batch boundary"
-HASTY = "a clean halt is asked for once; again would be force"
-VERDICT = "a change is called changed or not changed once, and as the journal has it"
-CARRIED = "a plan is decided only on what was carried over from where all it ends has ended"
-KEPT = "what the journal rests on is neither written again nor dropped"
-BUSY = "a site is asked for one thing at a time for each fragment to come"
-GATE = "only what is ready is let in, and only for what it awaits"
-FAULTS = (UNFENCED, CROWDED, ELSEWHERE, DOUBLED, STATE, BOUNDARY, HASTY, VERDICT, CARRIED, KEPT, BUSY, GATE)
-
-
-class Batch(Input, frozen=True):
-    """A step of a batch, of which no machine hears."""
-
-    fragment: str
-    epoch: int
-    step: str
-
-
-class Written(Input, frozen=True):
-    """The journal is written, and nobody knows yet."""
-
-    number: int
-
-
-class Checkpoint(NamedTuple):
-    """How far a piece has come: records taken, whether a batch is half written, and what the state has seen."""
-
-    taken: int = 0
-    half: bool = False
-    state: int = 0
-
-
-class Life(NamedTuple):
-    """A launch."""
-
-    site: str
-    fragment: str
-    epoch: int
-    phase: str
-    piece: Piece
-
-
-class Ahead(NamedTuple):
-    """Something that a site was asked for ahead of a start: to make ready, or to carry over after some ends."""
-
-    site: str
-    number: int
-    fragment: str
-    ended: tuple[EndedAt, ...] = ()
-    ready: bool = False
-
-
-class Plant(msgspec.Struct, frozen=True):
-    """What really is: what runs where, what streams, checkpoints, disks and the journal hold."""
-
-    case: MoveCase
-    sites: Sites
-    checkpoints: tuple[tuple[str, Checkpoint], ...]
-    deaths_left: int = 0
-    undecided_left: int = 0
-    silent_left: int = 0
-    number: int = 0
-    sinks: tuple[tuple[str, int], ...] = ()
-    channel: tuple[int, ...] = ()
-    fences: tuple[tuple[str, int], ...] = ()
-    lives: tuple[Life, ...] = ()
-    disks: tuple[tuple[str, str, int], ...] = ()
-    resuming: bool = True
-    resumed: int = 0
-    turn: int = 0
-    warm: tuple[Ahead, ...] = ()
-    carrying: tuple[Ahead, ...] = ()
-    carried: tuple[tuple[str, int, After, Checkpoint], ...] = ()
-    drains: tuple[tuple[str, int, str, str, After], ...] = ()
-    deciding: int = 0
-    said: tuple[tuple[int, bool], ...] = ()
-    cold: bool = False
-    refusals: bool = False
-    missed: bool = False
-    fault: str = ""
-
-    @property
-    def plan(self) -> dict[str, Piece]:
-        """The pieces in force."""
-        return self.case.cut(self.sites)
+class Plant(Held, frozen=True):
+    """The ground, and what may happen on it."""
 
     def writes(self, life: Life) -> bool:
         """Whether a launch could commit something now."""
@@ -182,7 +107,7 @@ class Plant(msgspec.Struct, frozen=True):
             case Turn(number):
                 return self.but(turn=number)
             case Warm(number, fragment) | Carry(number, fragment) | Cool(number, fragment) | LetIn(number, fragment):
-                return self.ahead(site, number, fragment, effect)
+                return asked_ahead(self, site, number, fragment, effect)
             case Drain(number, channel, fragment, after):
                 asked = {one for one in self.drains if one[2:4] != (channel, fragment)}
                 return self.but(drains=tuple(sorted((*asked, (site, number, channel, fragment, after)))))
@@ -191,28 +116,6 @@ class Plant(msgspec.Struct, frozen=True):
             case Changed(number, reason) | NotChanged(number, reason):
                 return self.verdict(number, isinstance(effect, Changed), reason)
         return self
-
-    def ahead(self, site: str, number: int, fragment: str, effect: Effect) -> Plant:
-        """The ground after a site was asked for something ahead of a start."""
-        where = (site, number, fragment)
-        busy = any(one[0] == site and one[2] == fragment for one in self.carrying) or any(
-            one[0] == site and one[2] == fragment and not one.ready for one in self.warm
-        )
-        fault = BUSY if busy else self.fault
-        match effect:
-            case Warm():
-                rest = (one for one in self.warm if (one.site, one.fragment) != (site, fragment))
-                return self.but(warm=tuple(sorted((*rest, Ahead(*where)))), fault=fault)
-            case Carry(ended=ended):
-                return self.but(carrying=tuple(sorted((*self.carrying, Ahead(*where, ended)))), fault=fault)
-            case LetIn(ended=ended):
-                fits = any(one[:3] == where and one.ready for one in self.warm)
-                ends = [end.fragment for end in self.case.change(self.sites, number)[0]]
-                return self.but(fault=fault if fits and ended.fragment in ends else GATE)
-        carried = tuple(one for one in self.carried if one[:2] != (fragment, number))
-        kept = number == self.number and carried != self.carried
-        warm = tuple(one for one in self.warm if (one.site, one.fragment) != (site, fragment))
-        return self.but(warm=warm, carried=carried, fault=KEPT if kept else fault)
 
     def fence(self, task: Parcel, epoch: int) -> Plant:
         """The streams of a piece, fenced; an orphan that can write no more is gone."""
@@ -264,7 +167,7 @@ class Plant(msgspec.Struct, frozen=True):
             if self.silent_left and choice.due and choice.heard:
                 after = choice.after.but(silent_left=self.silent_left - 1)
                 yield Choice(DESK, choice.fact, after, due=False, heard=False)
-        yield from self.preparing()
+        yield from preparing(self)
         for life in self.lives:
             yield from self.living(life)
 
@@ -286,64 +189,6 @@ class Plant(msgspec.Struct, frozen=True):
                 after = self.but(deciding=0, undecided_left=self.undecided_left - 1)
                 yield Choice(DESK, Undecided(self.deciding, "the disk is full"), after, due=False)
 
-    def preparing(self) -> Iterator[Choice]:
-        """What the body of a site may answer ahead of a start."""
-        case = self.case
-        for one in self.warm:
-            site, number, fragment = one[:3]
-            if one.ready:
-                continue
-            warmed = self.but(warm=tuple(sorted((*_but(self.warm, one), one._replace(ready=True)))))
-            if number in case.impossible:
-                yield Choice(site, NotWarmed(number, fragment, "it cannot run there", True), warmed)
-                continue
-            awaits = tuple(end.fragment for end in case.change(self.sites, number)[0]) if case.early else ()
-            yield Choice(site, Warmed(number, fragment, awaits), warmed)
-            if case.soft:
-                yield Choice(site, NotWarmed(number, fragment, "busy"), warmed, due=False)
-        for one in self.carrying:
-            site, number, fragment, ended = one[:4]
-            done = self.but(carrying=_but(self.carrying, one))
-            if number in case.impossible:
-                never = NotCarriedOver(number, fragment, after_of(ended), "it cannot run there")
-                yield Choice(site, never, done)
-                continue
-            yield Choice(site, CarriedOver(number, fragment, after_of(ended), Parcel(fragment)), done.carry(one))
-            if self.undecided_left:
-                full = done.but(undecided_left=self.undecided_left - 1)
-                refused = NotCarriedOver(number, fragment, after_of(ended), "the disk is full")
-                yield Choice(site, refused, full, due=False)
-        for drain in self.drains:
-            checkpoint = dict(self.checkpoints).get(drain[3], Checkpoint())
-            if drain[2] == SIDE or (checkpoint.taken == len(self.channel) and not checkpoint.half):
-                yield Choice(drain[0], ChannelDrained(*drain[1:]), self.but(drains=_but(self.drains, drain)))
-
-    def carry(self, one: Ahead) -> Plant:
-        """It is on disk where a fragment to come goes on; said again, for the same ends, nothing is written again."""
-        _, number, fragment, ended, _ = one
-        again = (fragment, number, after_of(ended))
-        if any(held[:3] == again for held in self.carried):
-            return self
-        if number <= self.number:
-            return self.but(fault=KEPT)
-        fault = self.fault
-        if any(told.stands != Parcel(f"{told.fragment} {told.epoch}") for told in ended):
-            fault = CARRIED
-        rest = (held for held in self.carried if held[0] != fragment)
-        goes_on = self.goes_on(number, fragment)
-        return self.but(carried=tuple(sorted((*rest, (*again, goes_on)))), fault=fault)
-
-    def goes_on(self, number: int, fragment: str) -> Checkpoint:
-        """Where a fragment that a change starts goes on, from how those stand that it ends."""
-        old, held = self.plan, dict(self.checkpoints)
-        new = self.case.cut(self.case.after(self.sites, number))[fragment]
-        taken, state = len(self.channel) if new.reads == CHANNEL else 0, 0
-        for end in self.case.change(self.sites, number)[0]:
-            checkpoint = held[end.fragment]
-            taken = checkpoint.taken if old[end.fragment].reads == new.reads else taken
-            state = checkpoint.state if "2" in old[end.fragment].operators else state
-        return Checkpoint(taken, False, state if "2" in new.operators else 0)
-
     def decided(self, number: int) -> Plant:
         """The journal written: the new plan, and a checkpoint for everything it starts, as it was carried over."""
         ends, starts, lost = self.case.change(self.sites, number)
@@ -352,7 +197,7 @@ class Plant(msgspec.Struct, frozen=True):
             alive = any(one.fragment == end.fragment and self.writes(one) for one in self.lives)
             fault = BOUNDARY if held[end.fragment].half or alive else fault
         # What was lost goes on from its own checkpoint, though a batch be half written.
-        begun = {one.fragment: self.goes_on(number, one.fragment) for one in starts if one.fragment not in lost}
+        begun = {one.fragment: goes_on(self, number, one.fragment) for one in starts if one.fragment not in lost}
         carried = {one[0]: one[3] for one in self.carried if one[1] == number}
         if begun != carried:
             fault = CARRIED
@@ -446,14 +291,6 @@ class Plant(msgspec.Struct, frozen=True):
         """The ground with one launch in another phase."""
         lives = (one._replace(phase=after) if one[:3] == where and one.phase in before else one for one in self.lives)
         return self.but(lives=tuple(sorted(lives)))
-
-    def but(self, **changes: Any) -> Plant:
-        """The same ground, changed."""
-        return msgspec.structs.replace(self, **changes)
-
-
-def _but(those: tuple[Any, ...], one: Any) -> tuple[Any, ...]:
-    return tuple(other for other in those if other != one)
 
 
 def plant(case: MoveCase) -> Plant:
