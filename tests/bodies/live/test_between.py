@@ -86,6 +86,14 @@ def test_results_are_those_of_batch_while_operators_of_both_move(spark: Any, tmp
     assert summary["fragments"]["north.sums"]["queries"] == ["north"]
 
 
+ALONE = """
+  - name: north
+    operators:
+      - {name: good, from: [left, right],
+         sql: "SELECT * FROM left WHERE v > 3 UNION ALL SELECT * FROM right WHERE v > 3"}
+      - {name: shape, from: [good], sql: "SELECT upper(k) k, v FROM good"}
+    sink: {from: shape, format: parquet, path: out/shape}
+"""
 WEST = """
   - name: west
     operators:
@@ -98,7 +106,7 @@ MERGED_MOVES = ((0.5, "both.pick", "b"), (1.2, "north.good", "c"), (2.0, "west.l
 
 
 def test_the_queries_of_two_files_and_one_that_reads_both_give_what_batch_gives(spark: Any, tmp_path: Path) -> None:
-    north = make(tmp_path, 6, 600, 150, text=f"{HEAD}queries:{NORTH}")
+    north = make(tmp_path, 6, 600, 150, text=f"{HEAD}queries:{ALONE}")
     west = make(tmp_path, 6, 600, 150, text=f"{HEAD}queries:{WEST}")
     pick = Operator("pick", ("north.good", "west.low"), sql=PICK)
     minutes = Operator("minutes", ("pick",), sql=SUM, watermarks=(Watermark("30 seconds"),))
