@@ -28,8 +28,15 @@ def test_fixed_costs_and_the_crowd_are_found_again() -> None:
         else:
             batches.append(Batch(names[0], now, now + took[names[0]] * rng.uniform(0.95, 1.05), 1))
         now += 2000.0
-    crowd, fixed, spread = fitted(batches, under_way(batches))
+    crowd, fixed, spread = fitted(batches, under_way(batches), 9.0)
     assert crowd == pytest.approx(0.6, abs=0.1)
     assert fixed["plain"] == pytest.approx(200, rel=0.06)
     assert fixed["window"] == pytest.approx(500, rel=0.06)
     assert spread < 0.1
+
+
+def test_batches_that_were_never_alone_do_not_tell_what_others_cost() -> None:
+    batches = [Batch(name, at * 1000.0, at * 1000.0 + 900.0, 1) for at in range(10) for name in "ab"]
+    crowd, fixed, _ = fitted(batches, under_way(batches), 0.8)
+    assert crowd == 0.8
+    assert fixed["a"] == pytest.approx(900 / 1.8)

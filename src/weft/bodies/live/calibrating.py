@@ -27,9 +27,9 @@ from weft.model import Column, Deployment, Link, Operator, Query, Sink, Site, So
 from weft.plan.judging.batch_costs import SHIPPED, BatchCosts
 from weft.plan.observing.batches import Batch, fitted, under_way
 
-PERIOD_S = 4.0
+PERIOD_S = 6.0
 CYCLES = 2
-FLOW_S_MAX = 150.0
+FLOW_S_MAX = 180.0
 RATE_PER_S, RATE_PER_S_MANY = 100.0, 20_000.0
 RECORDS_FEW = 2_000
 COLUMNS = (Column("timestamp", "TIMESTAMP"), Column("value", "BIGINT"))
@@ -45,6 +45,7 @@ PHASES: tuple[tuple[str, ...], ...] = (ALL, ("plain",), ("window",), ("fork", "p
 """Which fragments' sources give records in each phase of a cycle."""
 STARTING = 4  # batches of each fragment that do not count
 LOOK_S = 1.5
+TOO_BUSY = "too few batches ended to tell what they cost: this machine is too busy, try again later"
 
 
 def deployment_in(folder: Path) -> Deployment:
@@ -150,7 +151,7 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
     """The costs that the batches of a calibration tell; ValueError where they are too few."""
     batches = sorted(heard, key=lambda one: one.began_ms)
     if not _started(batches):
-        raise ValueError("too few batches ended to tell what they cost: this machine is too busy, try again later")
+        raise ValueError(TOO_BUSY)
     nth: Counter[str] = Counter()
     counting = []
     for one in batches:
@@ -162,9 +163,11 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         for one, count, counts in zip(batches, at_once, counting, strict=True)
         if counts and one.records <= RECORDS_FEW
     ]
-    crowd, fixed, spread = fitted(*zip(*steady, strict=True)) if steady else (SHIPPED.crowd, {}, SHIPPED.spread)
+    if not steady:
+        raise ValueError(TOO_BUSY)
+    crowd, fixed, spread = fitted([one for one, _ in steady], [count for _, count in steady], SHIPPED.crowd)
     if not {"plain.all", "chain.head", "chain.tail"} <= set(fixed):
-        raise ValueError("too few batches ended to tell what they cost: this machine is too busy, try again later")
+        raise ValueError(TOO_BUSY)
     # A fragment that reads a channel is as one that reads a source; both are many.
     stateless_ms = median(fixed[name] for name in ("plain.all", "chain.head", "chain.tail"))
     pace = stateless_ms / SHIPPED.stateless_ms  # for what no batch of was seen
@@ -186,7 +189,7 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         record_ms=round(median(each_ms) / 2, 6) if each_ms else SHIPPED.record_ms,  # read, and one operator
         crowd=crowd,
         look_ms=round(_look_ms([one for one, _ in steady]), 1),
-        first_ms=round(_first_ms(batches, fixed, crowd), 1),
+        first_ms=round(_first_ms(batches, at_once, fixed, crowd), 1),
         cooling=SHIPPED.cooling,
         spread=round(spread, 3),
         cores=cores(),
@@ -207,10 +210,9 @@ def _look_ms(batches: list[Batch]) -> float:
     return median(waits) if waits else SHIPPED.look_ms
 
 
-def _first_ms(batches: list[Batch], fixed: dict[str, float], crowd: float) -> float:
+def _first_ms(batches: list[Batch], at_once: list[float], fixed: dict[str, float], crowd: float) -> float:
     """What first batches took more than later ones would have among as many."""
-    first: dict[str, Batch] = {}
-    for one in batches:
-        first.setdefault(one.fragment, one)
-    slower = 1.0 + crowd * (len(first) - 1)
-    return median(max(0.0, one.took_ms / slower - fixed[name]) for name, one in first.items() if name in fixed)
+    first: dict[str, float] = {}
+    for one, count in zip(batches, at_once, strict=True):
+        first.setdefault(one.fragment, one.took_ms / (1.0 + crowd * (count - 1.0)))
+    return median(max(0.0, took_ms - fixed[name]) for name, took_ms in first.items() if name in fixed)

@@ -14,6 +14,7 @@ from statistics import median
 from weft.plan.judging.batch_costs import REST, BatchCosts
 
 CROWDS = tuple(step / 50 for step in range(151))  # 0 to 3
+AT_ONCE_RANGE_MIN = 1.0
 FACTOR_MIN, FACTOR_MAX = 0.1, 20.0
 ROUNDS = 4
 
@@ -51,12 +52,18 @@ def under_way(batches: Sequence[Batch]) -> list[float]:
     return [(up_to(one.ended_ms) - up_to(one.began_ms)) / max(1e-9, one.took_ms) for one in batches]
 
 
-def fitted(batches: Sequence[Batch], at_once: Sequence[float]) -> tuple[float, dict[str, float], float]:
+def fitted(
+    batches: Sequence[Batch], at_once: Sequence[float], crowd: float
+) -> tuple[float, dict[str, float], float]:
     """The crowd that explains batches best, the fixed cost of each fragment in ms, and the relative spread.
 
-    `at_once` says how many batches were under way during each.
+    `at_once` says how many batches were under way during each. Where that hardly differs it does not tell what others
+    cost: then it is `crowd`.
     """
-    best = min(CROWDS, key=lambda crowd: _misfit(batches, at_once, crowd))
+    ranked = sorted(at_once)
+    tenth = len(ranked) // 10
+    tells = ranked[-1 - tenth] - ranked[tenth] >= AT_ONCE_RANGE_MIN
+    best = min(CROWDS, key=lambda one: _misfit(batches, at_once, one)) if tells else crowd
     fixed = _fixed(batches, at_once, best)
     errors = [
         one.took_ms / _slower(best, count) / fixed[one.fragment] - 1.0
