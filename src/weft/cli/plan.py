@@ -16,6 +16,7 @@ from weft.cli.output import (
     Rows,
     State,
     as_measured,
+    by_series,
     fail,
     note,
     number,
@@ -53,7 +54,8 @@ def plan(
         fail("--plot draws one placement, --compare has many: draw one with --policy P --plot F", WRONG_INPUT)
     report, deployment = read(file)
     deployment, taken = as_measured(file, deployment, state)
-    warnings = [*warnings_of(report), *taken]
+    deployment, series = by_series(file, deployment, state)
+    warnings = [*warnings_of(report), *taken, *series]
     if policy is not None:
         deployment = _with_policy(deployment, policy)
     if compare:

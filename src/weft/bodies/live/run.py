@@ -23,6 +23,7 @@ from weft.bodies.live.measured import last_measured
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
 from weft.bodies.live.progress import Progress
+from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.resuming import CLOSING, Removal, Resuming, source_files
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import STOP, CannotRun, State, why_not_writable
@@ -35,7 +36,7 @@ from weft.model.wishes import MoveTo, Wish
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.ordering import with_ordering
-from weft.plan.observing.measured import with_measured
+from weft.plan.observing.measured import with_measured, with_series
 from weft.protocol.hosting import Want
 from weft.spark import embedded
 from weft.spark.failures.causes import cause_of
@@ -152,6 +153,9 @@ class Run:
     def _as_measured(self) -> Deployment:
         """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it."""
         known, taken = with_measured(self.deployment, last_measured(self.state.path))
+        if self.deployment.control.place.series:
+            known, series = with_series(known, kept_rates(self.state))
+            taken = (*taken, *series)
         if self.options.fresh or not (self.state.path / journal.FILE).exists():  # else what runs stays where it is
             self.notes = [*(note for note in self.notes if note not in taken), *taken]
         return known

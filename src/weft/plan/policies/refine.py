@@ -36,8 +36,9 @@ def refine(
 ) -> Placement:  # fmt: skip
     """The least score found within the budget, with a price for every operator that leaves where it runs.
 
-    `by_series` judges by the fluid in any case, so that traces count as they run and not by their means.
+    `by_series`, or `control.place.series`, judges by the fluid in any case, so that traces count as they run.
     """
+    by_series = by_series or deployment.control.place.series
     given = problem(deployment, running=running, price=price)
     homes = refined(given, running, rng, stop, by_series=by_series)
     if not by_series and given.flat.latency and len(homes) <= TIDIED_MAX:

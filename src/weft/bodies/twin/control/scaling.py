@@ -59,7 +59,7 @@ class Scaling:
         self._sites: dict[str, str] = {}
         self._why: dict[str, str] = {}
         self._chance = Random("/".join(self._keys))
-        rule = ScaleRule(scale.target, scale.high, scale.low)
+        rule = ScaleRule(scale.target, scale.high, scale.low, scale.safe)
         self.sizing = Sizing(rule, deployment, self._keys, lambda name: [self.site(one) for one in self.running(name)])
         self._add(deployment)
         for at, name in enumerate(self._keys):
