@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.cli.cli_files import GOOD, changed, weft, weft_json, written
+from weft.bodies.live.state import State, state_folder
+from weft.plan.observing.history import Span
 
 
 def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
@@ -148,3 +151,16 @@ def test_a_plan_may_be_drawn(tmp_path: Path) -> None:
     assert weft("plan", written(tmp_path), "--plot", picture).exit_code == 0
     assert picture.read_bytes()[:4] == b"\x89PNG"
     assert weft("plan", written(tmp_path), "--plot", tmp_path / "plan.nonsense").exit_code == 2
+
+
+def test_a_plan_by_series_takes_the_rates_that_the_last_run_measured_over_time(tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD + "control: {place: {series: true}}\n")
+    state = State(state_folder(file, None))
+    state.path.mkdir(parents=True)
+    assert weft_json("plan", file)["warnings"] == weft_json("plan", written(tmp_path))["warnings"]
+    file = written(tmp_path, GOOD + "control: {place: {series: true}}\n")
+    spans = [Span(5.0 * at, 5.0 * at + 5, 5.0, {"readings": 100.0 + 50 * (at % 2)}) for at in range(10)]
+    state.note("rates.json", msgspec.to_builtins(spans))
+    found = weft_json("plan", file)
+    assert "source readings: its rate over the last 50 s, as measured" in found["warnings"]
+    assert found["placement"]["hourly_use"]["hourly"] == ["district"]

@@ -109,4 +109,5 @@ ROW = Row(
         "measured over two whole cycles of the sources (48 s)",
         "XZH is only cited in the source, built from what is said of it; refine stands beside the published greedy",
     ),
+    shrunk=("three drawings, measured for 48 s each",),
 )

@@ -60,3 +60,15 @@ def test_what_keeps_state_or_has_a_site_is_not_scaled(tmp_path: Path) -> None:
     for pin in ("state_kb: 10", "site: s2"):
         world = deployment(tmp_path, FILE.replace("cost_ms: 6.0,", f"cost_ms: 6.0, {pin},"))
         assert all(move.operator != "heavy" for move in run(world, seconds=40, seed=1).moves)
+
+
+def test_safe_mode_of_the_file_leaves_fewer_records_waiting(tmp_path: Path) -> None:
+    # Work of 1.2: chance makes one copy with a probability of 0.26, safe mode makes it at once.
+    tight = FILE.replace("target: 0.7, high: 0.8, low: 0.5", "target: 0.95, high: 0.96, low: 0.5")
+    tight = tight.replace("r: 3.0", "r: 2.0")
+
+    def latency_ms(text: str) -> float:
+        world = deployment(tmp_path, text)
+        return float(sum(run(world, seconds=70, seed=seed).queries["q"]["latency_ms"]["mean"] for seed in range(4)))
+
+    assert latency_ms(tight.replace("low: 0.5", "low: 0.5, safe: true")) < latency_ms(tight)
