@@ -117,5 +117,4 @@ ROW = Row(
         "messages take half a step, so a scale-out takes three steps and a scale-in two, the first included",
         "the corrected formula and handshake (see decision 010)",
     ),
-    shrunk=("one Brownian load per operator, not one that flows through all",),
 )  # fmt: skip

@@ -95,5 +95,4 @@ ROW = Row(
     published={"less_overload": 0.2644, "fewer_sites_of_the_time": 0.8552, "deviation": "lower throughout"},
     measure=measure,
     choices=CHOICES,
-    shrunk=("sites and links are simulated; operators are sizes in memory, and process no records",),
 )

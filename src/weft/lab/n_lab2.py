@@ -65,5 +65,4 @@ ROW = Row(
     published={"fewer_sites_of_the_time": PUBLISHED},
     measure=measure,
     choices=CHOICES,
-    shrunk=("sites and links are simulated; operators are sizes in memory, and process no records",),
 )
