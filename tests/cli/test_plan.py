@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.cli.cli_files import GOOD, changed, weft, weft_json, written
+from weft.bodies.live.state import State, state_folder
+from weft.plan.observing.history import Span
 
 
 def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
@@ -16,7 +19,8 @@ def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
         "terms", "model", "placed_by", "batch_costs",
     }  # fmt: skip
     assert found["placement"] == {"hourly_use": {"valid": ["gw-1"], "hourly": ["district"]}}
-    assert found["reasons"] == {"hourly_use": {"valid": "beside its input readings", "hourly": "pinned"}}
+    near = "beside its input readings; as fast on district, where 80 kbps more would travel"
+    assert found["reasons"] == {"hourly_use": {"valid": near, "hourly": "pinned"}}
     assert found["shared"] == []
     assert set(found["projected"]["hourly_use"]) == {
         "latency_ms", "availability", "admitted", "reason", "mean_ms", "p50_ms", "p95_ms", "model", "lost",
@@ -62,10 +66,10 @@ def test_a_query_that_reads_another_is_shown_with_what_it_reads(tmp_path: Path) 
     pieces = {piece["id"]: piece for piece in found["fragments"]}
     assert pieces["high.over"]["reads"] == ["hourly_use.valid"]
     assert (tmp_path / "plan.png").stat().st_size > 0
-    # All at the district, 20 ms from the source: what the other query does to a record counts for the reader.
-    busy = (200 * 1 + 100 * 1 + 100 * 0.1) / 2000
-    assert found["placement"]["hourly_use"]["valid"] == ["district"]
-    assert found["projected"]["high"]["latency_ms"] == pytest.approx(20 + (0.5 + 0.5) / (1 - busy))
+    # The filter stays at the source, 20 ms away: what the other query does to a record counts for the reader.
+    busy, busy_here = (100 * 1 + 100 * 0.1) / 2000, 200 / 1000
+    assert found["placement"]["hourly_use"]["valid"] == ["gw-1"]
+    assert found["projected"]["high"]["latency_ms"] == pytest.approx(1 / (1 - busy_here) + 20 + 0.5 / (1 - busy))
     assert found["projected"]["high"]["availability"] == pytest.approx(0.9)
     told = weft("explain", file).output
     assert "high.over" in told
@@ -92,7 +96,7 @@ def test_people_get_operator_site_load_and_reason(tmp_path: Path) -> None:
     assert result.exit_code == 0
     rows = [line.split(None, 3) for line in result.stdout.splitlines()]
     assert ["operator", "site", "load", "reason"] in rows
-    assert ["valid", "gw-1", "200.0", "ms/s  beside its input readings"] in rows
+    assert any(row[:3] == ["valid", "gw-1", "200.0"] and "beside its input readings; as fast" in row[3] for row in rows)
     assert "admitted, keeps its promised latency and availability" in result.stdout
     assert "warning: operator hourly_use.hourly" in result.stderr
     assert not set("│┃━\x1b") & set(result.stdout)
@@ -149,3 +153,16 @@ def test_a_plan_may_be_drawn(tmp_path: Path) -> None:
     assert weft("plan", written(tmp_path), "--plot", picture).exit_code == 0
     assert picture.read_bytes()[:4] == b"\x89PNG"
     assert weft("plan", written(tmp_path), "--plot", tmp_path / "plan.nonsense").exit_code == 2
+
+
+def test_a_plan_by_series_takes_the_rates_that_the_last_run_measured_over_time(tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD + "control: {place: {series: true}}\n")
+    state = State(state_folder(file, None))
+    state.path.mkdir(parents=True)
+    assert weft_json("plan", file)["warnings"] == weft_json("plan", written(tmp_path))["warnings"]
+    file = written(tmp_path, GOOD + "control: {place: {series: true}}\n")
+    spans = [Span(5.0 * at, 5.0 * at + 5, 5.0, {"readings": 100.0 + 50 * (at % 2)}) for at in range(10)]
+    state.note("rates.json", msgspec.to_builtins(spans))
+    found = weft_json("plan", file)
+    assert "source readings: its rate over the last 50 s, as measured" in found["warnings"]
+    assert found["placement"]["hourly_use"]["hourly"] == ["district"]

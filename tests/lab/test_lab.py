@@ -49,6 +49,8 @@ def test_longer_chains_take_longer_in_the_original_and_greedy_helps() -> None:
 
 def test_every_row_is_planned_and_every_planned_row_is_listed_on_the_page(tmp_path: Path) -> None:
     assert set(ROWS) <= set(PLANNED)
+    catalogue = {"N": 2, "P": 5, "D": 5, "O": 3, "S": 6}
+    assert {f"{letter}-lab{at}" for letter, count in catalogue.items() for at in range(1, count + 1)} <= set(PLANNED)
     text = page(tmp_path, PLANNED)
     assert all(f"| {name} |" in text for name in PLANNED)
 

@@ -33,7 +33,7 @@ def lab(
         if json:
             print_json([{"row": name, "title": what, "built": name in ROWS} for name, what in PLANNED.items()])
             return
-        rows: Rows = [(name, what, "yes" if name in ROWS else "-") for name, what in PLANNED.items()]
+        rows: Rows = [(name, what, "yes" if name in ROWS else "not measured") for name, what in PLANNED.items()]
         print_table("lab rows", ("row", "what is reproduced", "built"), rows)
         return
     if row not in ROWS:
@@ -48,6 +48,12 @@ def lab(
     else:
         for claim, held in outcome.claims.items():
             say(f"{'held' if held else 'NOT HELD'}: {claim}")
+        for miss in () if outcome.met else found.misses:
+            say(f"why: {miss}")
+        for choice in found.choices:
+            say(f"chosen: {choice}")
+        for less in found.shrunk:
+            say(f"less than published: {less}")
         say(f"{row} is {'met' if outcome.met else 'not met'}; {path}")
     if not outcome.met:
         raise typer.Exit(FAILED)

@@ -159,6 +159,19 @@ def as_measured(file: Path, deployment: Deployment, state: Path | None = None) -
     return known, list(taken)
 
 
+def by_series(file: Path, deployment: Deployment, state: Path | None = None) -> tuple[Deployment, list[str]]:
+    """What to plan by where `control.place.series` asks for it: sources as the last run measured them over time."""
+    if not deployment.control.place.series:
+        return deployment, []
+    from weft.bodies.live.rates import kept_rates
+    from weft.bodies.live.state import State as Kept
+    from weft.bodies.live.state import state_folder
+    from weft.plan.observing.measured import with_series
+
+    known, taken = with_series(deployment, kept_rates(Kept(state_folder(file, state))))
+    return known, list(taken)
+
+
 def warnings_of(report: Report) -> list[str]:
     """The warnings of a file as lines."""
     return [problem.at(report.file) for problem in report.warnings]

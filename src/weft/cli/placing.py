@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.cli.output import FIRST_TIME, WRONG_INPUT, as_measured, fail, note, patience
+from weft.cli.output import FIRST_TIME, WRONG_INPUT, as_measured, by_series, fail, note, patience
 
 if TYPE_CHECKING:
     from weft.bodies.live import journal
@@ -50,12 +50,14 @@ def placed(file: Path, deployment: Deployment, state: Path | None, *, seed: int 
     from weft.plan import NoPlacement, counting_hops, place
 
     folder = state_folder(file, state)
-    known, taken = as_measured(file, deployment, state)
+    known, measured = as_measured(file, deployment, state)
+    seen, series = by_series(file, known, state)
+    taken = (*measured, *series)
     costs, costs_from = known_costs()
     counted = counting_hops(known, costs.hop_ms)
     try:
         with patience(f"looking for the best placement; {FIRST_TIME}"):
-            planned = place(counted, seed=seed)
+            planned = place(counting_hops(seen, costs.hop_ms), seed=seed)
     except NoPlacement as error:
         fail(f"{file}: {error}", WRONG_INPUT)
     held = in_force(folder)
@@ -64,9 +66,9 @@ def placed(file: Path, deployment: Deployment, state: Path | None, *, seed: int 
         costs_from += corrected
     if fresh or held is None:
         by = f"the policy {counted.control.place.policy}"
-        return Placed(counted, planned, by, costs, costs_from, tuple(taken))
+        return Placed(counted, planned, by, costs, costs_from, taken)
     by = f"the plan in force in {folder}, number {held.number}; --fresh shows the file's own"
-    return Placed(counted, _kept(counted, planned, held.placement), by, costs, costs_from, tuple(taken))
+    return Placed(counted, _kept(counted, planned, held.placement), by, costs, costs_from, taken)
 
 
 def in_force(folder: Path) -> journal.Held | None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from random import Random
-from statistics import correlation, fmean
+from statistics import correlation, fmean, stdev
 
 from weft.lab.elastic import CAPACITY, Elastic, Load, run
 from weft.lab.frame import Curve, Outcome, Progress, Row
 
-SEEDS = tuple(range(1, 16))
+SEEDS = tuple(range(1, 31))
 STEPS = 200
 DEVIATION = 400.0
 FIRST_LOAD = 14 * 0.7 * CAPACITY
 LEAST_LOAD = 2 * CAPACITY
 TARGET = 0.7
 WHO = ("instances", "leader", "ds2")
-OFF_MAX = TARGET / 0.6 - 1
-"""How far above the ideal a count may be before anyone acts: the target over the lower threshold."""
+OFF_MAX = 0.15
+"""The mark that was set before anything was measured; the source draws accuracy over time and gives no number."""
 FOLLOWS_MIN = 0.85
+SURE = 1.96
 
 
 def brownian(seed: int) -> Load:
@@ -53,14 +54,16 @@ def judged(found: Elastic) -> dict[str, float]:
 
 
 def measure(progress: Progress) -> Outcome:
-    """Each way of deciding over the same loads, 15 of them."""
+    """Each way of deciding over the same loads, 30 of them."""
     means: dict[str, dict[str, float]] = {}
+    within: dict[str, dict[str, float]] = {}
     curves: list[Curve] = []
     for who in WHO:
         progress(who)
         runs = [run(brownian(seed), seed, who, steps=STEPS) for seed in SEEDS]
         every = [judged(one) for one in runs]
         means[who] = {name: fmean(one[name] for one in every) for name in every[0]}
+        within[who] = {name: SURE * stdev(one[name] for one in every) / len(SEEDS) ** 0.5 for name in every[0]}
         steps = tuple(map(float, range(STEPS)))
         if who == WHO[0]:
             ideal = tuple(load / (TARGET * CAPACITY) for load in runs[0].loads["o2"])
@@ -68,7 +71,10 @@ def measure(progress: Progress) -> Outcome:
         curves.append(Curve(who, steps, tuple(map(float, runs[0].counts["o2"]))))
     alone, leader = means["instances"], means["leader"]
     return Outcome(
-        measured={f"{who}_{name}": value for who, values in means.items() for name, value in values.items()},
+        measured={
+            **{f"{who}_{name}": value for who, values in means.items() for name, value in values.items()},
+            **{f"{who}_{name}_within": value for who, values in within.items() for name, value in values.items()},
+        },
         claims={
             f"instances that decide alone are within {OFF_MAX:.0%} of the ideal count on average":
                 alone["off"] <= OFF_MAX,
@@ -85,20 +91,28 @@ def measure(progress: Progress) -> Outcome:
 ROW = Row(
     id="D-lab1",
     title="instance counts under a Brownian load",
-    source="Decentral, section 3.4.2 and figure 3.4",
+    source="Belkhiria 2021, section 3.4.2 and figure 3.4",
     setting={
         "operators": 5, "instances": 14, "capacity": CAPACITY, "target": TARGET, "thresholds": [0.8, 0.6],
         "period_steps": 5, "steps": STEPS, "seeds": list(SEEDS), "deviation_per_step": DEVIATION,
     },
     published={
         "instances": "adapt quickly to the load; throughput and accuracy like those of a per-operator leader",
+        "accuracy": "drawn around 1 (figure 3.4 d, e), without a number",
         "who is better": "changes with time: the leader is exact but acts only every five steps",
     },
     measure=measure,
+    misses=(
+        "a load that walks on while an instance waits for its turn, five steps, and its copies for three more is ahead "
+        "of every count: the leader is as far off",
+    ),
     choices=(
         "the deviation of the Brownian load is not published: 400 records a step, 8 % of the first load",
         "the load never falls below 1000 records a step",
-        "between the thresholds nobody acts, so counts up to 17 % beside the ideal are right",
+        "accuracy is drawn over time in figure 3.4 (d, e), 1 being ideal, and no number is given; the mark of 15 % is "
+        "our own, set before anything was measured. A first result over 15 seeds was 15.06 %, and the mark was then "
+        "moved to 16.7 % (between the thresholds nobody acts); it is back, over 30 seeds, each mean with its interval "
+        "of 95 % (`_within`)",
         "ds2: its rule applied every five steps to all operators, with the same target utilisation",
         "messages take half a step, so a scale-out takes three steps and a scale-in two, the first included",
         "the corrected formula and handshake (see decision 010)",

@@ -113,7 +113,7 @@ def measure(progress: Progress) -> Outcome:
 ROW = Row(
     id="D-lab2",
     title="safe mode, and messages of scaling",
-    source="Decentral, sections 3.3.3 and 3.4.2, figures 3.5 and 3.6",
+    source="Belkhiria 2021, sections 3.3.3 and 3.4.2, figures 3.5 and 3.6",
     setting={
         "operators": 5, "capacity": CAPACITY, "steps": STEPS, "seeds": list(SEEDS), "wave_steps": WAVE_STEPS,
         "wave": [MIDDLE - HEIGHT, MIDDLE + HEIGHT], "target": TARGET_TIGHT, "growth_per_step": GROWTH,

@@ -102,7 +102,7 @@ def measure(progress: Progress) -> Outcome:
 ROW = Row(
     id="D-lab4",
     title="messages of group mutual exclusion",
-    source="Decentral, section 5.3.2, figures 5.5 and 5.6",
+    source="Belkhiria 2021, section 5.3.2, figures 5.5 and 5.6",
     setting={"pause_ms": STAY_MS, "inside_ms": STAY_MS, "links": list(LINKS), "seeds": list(SEEDS)},
     published={f"{name}, {setting}": n for setting, each in PUBLISHED.items() for name, n in each.items()},
     measure=measure,

@@ -49,6 +49,8 @@ class Row:
     """What the source leaves open, and what was chosen."""
     misses: tuple[str, ...] = field(default=())
     """Why measured and published part, where they do."""
+    shrunk: tuple[str, ...] = field(default=())
+    """What is smaller or shorter than in the source, or left out."""
 
     def as_json(self, outcome: Outcome) -> dict[str, Any]:
         """`{row, published, measured, met}`, and what led to them."""
@@ -63,6 +65,7 @@ class Row:
             "setting": self.setting,
             "choices": list(self.choices),
             "misses": [] if outcome.met else list(self.misses),
+            "shrunk": list(self.shrunk),
         }
 
 
@@ -108,7 +111,7 @@ def page(folder: Path, planned: dict[str, str]) -> str:
     for name, what in planned.items():
         path = folder / f"{name}.json"
         if not path.exists():
-            lines.append(f"| {name} | {what} | not measured yet | | |")
+            lines.append(f"| {name} | {what} | not measured | | |")
             continue
         found = json.loads(path.read_text(encoding="utf-8"))
         verdict = "yes" if found["met"] else "**no**"
@@ -118,6 +121,7 @@ def page(folder: Path, planned: dict[str, str]) -> str:
         details += [f"- {claim}: {'held' if held else 'did not hold'}" for claim, held in found["claims"].items()]
         details += [f"- why: {miss}" for miss in found.get("misses", [])]
         details += [f"- chosen: {choice}" for choice in found["choices"]]
+        details += [f"- less than published: {less}" for less in found.get("shrunk", [])]
         if (folder / f"{name}.png").exists():
             details += ["", f"![{name}]({name}.png)"]
     return "\n".join([*lines, *details]) + "\n"

@@ -162,4 +162,5 @@ ROW = Row(
         "detection is the mean time from a record's happening to its arrival at the detector",
         f"the start is the first {START_S:g} s; the expert's hold is {EXPERT_MS:g} ms",
     ),
+    shrunk=("simulated arrivals of 120 s instead of the streams of a stadium",),
 )

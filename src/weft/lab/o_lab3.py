@@ -124,7 +124,7 @@ def _back(found: list[float], ideal: list[float], since: int) -> int | None:
 ROW = Row(
     id="O-lab3",
     title="online optimisation of 8 operators on 2 sites",
-    source="Löffler et al., section 5 and figure 6",
+    source="Mutschler & Philippsen 2013, section 5 and figure 6",
     setting={
         "switch_s": SWITCH_S, "seconds": SECONDS, "cycle_s": CYCLE_S, "steps": STEPS, "seed": SEED,
         "static": list(STATIC), "per_record": 1.0, "per_ms": 1.0, "nests": 15, "cuckoos": 8,
@@ -136,6 +136,6 @@ ROW = Row(
         "each pattern; no site holds more than five",
         "a cycle of 5 s; 20,000 steps stand for the 0.5 s of search",
         "near: within 5 % of the ideal; soon: within 15 s, three cycles",
-        "refine minimises the same fitness",
+        "refine minimises the same fitness, as a yardstick for the search: no command plans by that fitness",
     ),
 )  # fmt: skip

@@ -46,5 +46,8 @@ PLANNED: dict[str, str] = {
     "O-lab3": "online optimisation of 8 operators on 2 sites",
     "S-lab1": "composition against Random and Composition",
     "S-lab2": "composition at 500 sites",
+    "S-lab3": "accuracy of projected impact on regular and bursty streams; selectivity on real traffic",
+    "S-lab4": "prediction of rates and execution times on 34 sites",
+    "S-lab5": "misses and delay with and without relief of hot spots; moves and load updates",
     "S-lab6": "replicas and availability against four rivals; exact enumeration",
 }

@@ -10,11 +10,11 @@ from weft.bodies.twin import Result, run
 from weft.bodies.twin.setup.flows import NS_PER_S, steps_of
 from weft.model import Deployment, Placement, Source, Trace, Weights
 from weft.plan import PLANNERS, after_steps
+from weft.plan.planners import budget
 from weft.plan.policies.greedy import greedy_homes
 from weft.plan.search.problem import problem
 
 RECOMMENDED = Weights(100.0, 1.0, 0.001)
-STEPS_MAX = 1_000_000
 STATISTICS_S = 50.0
 PERIOD_S = 5.0
 
@@ -50,19 +50,22 @@ def by_greedy(world: Deployment, running: Placement | None = None) -> Placement:
 
 
 def planned(world: Deployment, policy: str, seed: int) -> Placement:
-    """What a policy gives."""
-    return PLANNERS[policy](world, None, Random(seed), after_steps(STEPS_MAX))
+    """What a policy gives within the steps that `weft plan` would take."""
+    return PLANNERS[policy](world, None, Random(seed), after_steps(budget(world)))
 
 
-def as_seen(world: Deployment, seed: int, seconds: float, period_s: float = PERIOD_S) -> Deployment:
-    """The deployment with every source as a warm-up of so many seconds shows it: a trace of its rates by periods."""
-    return replace(world, sources=tuple(_traced(source, seed, seconds, period_s) for source in world.sources))
+def as_seen(world: Deployment, seed: int, warm_up_s: float) -> Deployment:
+    """The deployment with every source as a warm-up shows it: a trace of its rates by periods, over the last 50 s.
+
+    It is what a run keeps of source rates every 5 s, and what `control.place.series` plans by.
+    """
+    return replace(world, sources=tuple(_traced(source, seed, warm_up_s) for source in world.sources))
 
 
-def _traced(source: Source, seed: int, seconds: float, period_s: float) -> Source:
-    steps = steps_of(source, (), round(seconds * NS_PER_S), seed)
-    count = round(seconds / period_s)
-    rates = [_sent(steps, at * period_s, (at + 1) * period_s) / period_s for at in range(count)]
+def _traced(source: Source, seed: int, warm_up_s: float) -> Source:
+    steps = steps_of(source, (), round(warm_up_s * NS_PER_S), seed)
+    count, start_s, period_s = round(STATISTICS_S / PERIOD_S), warm_up_s - STATISTICS_S, PERIOD_S
+    rates = [_sent(steps, start_s + at * period_s, start_s + (at + 1) * period_s) / period_s for at in range(count)]
     return replace(source, arrivals=Trace(tuple(rates), period_s))
 
 

@@ -30,6 +30,8 @@ class Place:
     """What handing records from site to site costs beside links; None: what it costs the body that runs them."""
     terms: dict[str, float] = field(default_factory=dict)
     """Weights of further terms, by name."""
+    series: bool = False
+    """Whether rates of sources over time decide, as traces in the file or as the last run measured them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Scale:
     high: float = 0.8
     low: float = 0.6
     period_s: float = 10.0
+    safe: bool = False
+    """Whether the target is lowered where chance could leave too few instances (§3.3.3)."""
 
 
 @dataclass(frozen=True, slots=True)

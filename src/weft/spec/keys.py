@@ -294,6 +294,7 @@ PLACE = Table(
             "what a stream between sites costs beside its links; absent: 250 live, 0 in the twin",
         ),
         Key("terms", ByName(_NOT_NEGATIVE), "weights of further terms to minimise: traffic, risk, or registered ones"),
+        Key("series", Flag(), "plan by how source rates change over time: traces, or what the last run measured"),
     ),
 )
 
@@ -318,6 +319,7 @@ SCALE = Table(
         Key("high", _USE, "adds an instance above this utilisation"),
         Key("low", _USE, "removes an instance below this utilisation"),
         Key("period_s", _POSITIVE, "the time between two looks"),
+        Key("safe", Flag(), "aim lower where rounding by chance could leave too few instances"),
     ),
 )
 

@@ -139,3 +139,15 @@ def test_a_move_leaves_further_instances_where_they_are(tmp_path: Path) -> None:
     steering.run(5 * NS)
     assert steering.changes.plan.placement.instances == {}
     assert steering.records.instances(("q", "heavy")) == ("s2",)  # type: ignore[attr-defined]
+
+
+def test_safe_mode_of_the_file_leaves_fewer_records_waiting(tmp_path: Path) -> None:
+    # Work of 1.2: chance makes one copy with a probability of 0.26, safe mode makes it at once.
+    tight = FILE.replace("target: 0.7, high: 0.8, low: 0.5", "target: 0.95, high: 0.96, low: 0.5")
+    tight = tight.replace("r: 3.0", "r: 2.0")
+
+    def latency_ms(text: str) -> float:
+        world = deployment(tmp_path, text)
+        return float(sum(run(world, seconds=70, seed=seed).queries["q"]["latency_ms"]["mean"] for seed in range(4)))
+
+    assert latency_ms(tight.replace("low: 0.5", "low: 0.5, safe: true")) < latency_ms(tight)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.plan.plan_builders import deployment, op, query, source
-from weft.model import Cost
+from weft.model import Cost, Trace
 from weft.plan.dataflow.rates import ideal_rates
-from weft.plan.observing.measured import with_measured
+from weft.plan.observing.history import Span
+from weft.plan.observing.measured import with_measured, with_series
 from weft.plan.observing.regression import fit
 
 
@@ -71,3 +72,22 @@ def test_a_join_keeps_its_guess_since_its_selectivity_is_over_a_product() -> Non
     known, _ = with_measured(whole, {("q", "join"): (0.25, 0.1)})
     assert known.query("q").operator("join").selectivity is None
     assert known.query("q").operator("join").cost_ms is not None
+
+
+def spans(start_s: float, *rates: float) -> tuple[Span, ...]:
+    return tuple(Span(start_s + 5 * at, start_s + 5 * at + 5, 5.0, {"s": rate}) for at, rate in enumerate(rates))
+
+
+def test_sources_become_traces_of_what_was_measured_last_without_a_gap() -> None:
+    whole = deployment(["x"], [source("s", "x", 9.0), source("t", "x", 7.0)], query(op("a", "s"), op("b", "t")))
+    found, taken = with_series(whole, (*spans(0, 90, 90, 90, 90), *spans(1000, 1, 2, 3, 4, 5)))
+    assert found.sources[0].arrivals == Trace((1, 2, 3, 4, 5), 5.0)
+    assert found.sources[1] == whole.sources[1], "of which nothing was measured"
+    assert taken == ("source s: its rate over the last 25 s, as measured",)
+
+
+def test_too_few_spans_tell_nothing_and_a_trace_of_the_file_stays() -> None:
+    whole = deployment(["x"], [source("s", "x", 9.0)], query(op("a", "s")))
+    assert with_series(whole, spans(0, 1, 2, 3)) == (whole, ())
+    traced = deployment(["x"], [source("s", "x", arrivals=Trace((1.0, 2.0), 1.0))], query(op("a", "s")))
+    assert with_series(traced, spans(0, 1, 2, 3, 4, 5)) == (traced, ())

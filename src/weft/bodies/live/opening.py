@@ -12,11 +12,12 @@ from weft.bodies.live import journal
 from weft.bodies.live.calibration import known_costs
 from weft.bodies.live.identity import identity
 from weft.bodies.live.measured import last_measured
+from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.resuming import CLOSING, Removal, Resuming
 from weft.bodies.live.state import CannotRun, State, why_not_writable
 from weft.model import Deployment, PartitionAt, Placement
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
-from weft.plan.observing.measured import with_measured
+from weft.plan.observing.measured import with_measured, with_series
 from weft.spark.storage.disk import Damaged
 
 
@@ -64,6 +65,9 @@ class Opening:
     def _as_measured(self) -> Deployment:
         """What to plan by: costs and selectivities of the last run where the file has none, as `weft plan` shows it."""
         known, taken = with_measured(self.deployment, last_measured(self.state.path))
+        if self.deployment.control.place.series:
+            known, series = with_series(known, kept_rates(self.state))
+            taken = (*taken, *series)
         if self.options.fresh or not (self.state.path / journal.FILE).exists():  # else what runs stays where it is
             self.notes = [*(note for note in self.notes if note not in taken), *taken]
         return known

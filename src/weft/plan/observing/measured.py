@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from weft.model import Cost, Deployment, Operator
+from weft.model import Cost, Deployment, Operator, Source, Trace
+from weft.plan.observing.history import History, Span
 
+# Fewer spans tell nothing of change; of more, an hour of 5 s each.
+SPANS_MIN, SPANS_MAX = 4, 720
 Measured = Mapping[tuple[str, str], tuple[float | None, float | None]]
 
 
@@ -35,3 +38,40 @@ def _filled(operator: Operator, cost_ms: float | None, selectivity: float | None
         operator = replace(operator, selectivity=selectivity)
         what.append(f"selectivity {selectivity:.4g}")
     return operator, what
+
+
+def with_series(deployment: Deployment, history: History) -> tuple[Deployment, tuple[str, ...]]:
+    """The deployment with sources as traces of the rates that runs measured lately, and what was taken.
+
+    Taken is what was measured last without a gap, in spans of one length; a trace that the file gives stays.
+    """
+    spans = _last_without_gap(history)
+    if len(spans) < SPANS_MIN:
+        return deployment, ()
+    sources = tuple(_traced(source, spans) for source in deployment.sources)
+    taken = tuple(
+        f"source {new.name}: its rate over the last {spans[-1].end_s - spans[0].start_s:.0f} s, as measured"
+        for old, new in zip(deployment.sources, sources, strict=True)
+        if old is not new
+    )
+    return replace(deployment, sources=sources), taken
+
+
+def _last_without_gap(history: History) -> list[Span]:
+    found: list[Span] = []
+    for span in reversed(history[-SPANS_MAX:]):
+        length_s = span.end_s - span.start_s
+        if found and not (
+            abs(length_s - (found[-1].end_s - found[-1].start_s)) <= length_s / 4
+            and abs(found[-1].start_s - span.end_s) <= length_s / 4
+        ):
+            break
+        found.append(span)
+    return found[::-1]
+
+
+def _traced(source: Source, spans: list[Span]) -> Source:
+    if isinstance(source.arrivals, Trace) or any(source.name not in span.rates_per_s for span in spans):
+        return source
+    period_s = (spans[-1].end_s - spans[0].start_s) / len(spans)
+    return replace(source, arrivals=Trace(tuple(span.rates_per_s[source.name] for span in spans), period_s))

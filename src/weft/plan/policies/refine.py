@@ -4,6 +4,7 @@ Annealing over moves, swaps, chains of moves and chains that trade places, each 
 placements are tried out whole. Where latency is asked and sites fill up whatever one does, or sources swing, the search
 goes on by the fluid.
 With a price per move, or with `keep`, what runs already stays unless leaving pays.
+Where a hop costs anything, as live, what cannot be told apart is decided by what is sent, then by how many sites.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ from random import Random
 
 from weft.model import Deployment, Placement
 from weft.plan.network.path_tables import Ints
+from weft.plan.search.as_fast import least_sent
 from weft.plan.search.brute_force import TINY_MAX, all_tried, how_many, score
 from weft.plan.search.kept_operators import kept
 from weft.plan.search.least_traffic import Score, tidied
-from weft.plan.search.needs_fluid import strained
+from weft.plan.search.needs_fluid import overloaded, strained
 from weft.plan.search.problem import Problem, problem
 from weft.plan.search.reasons import reasons
 from weft.plan.stop import Stop, first_half
 
 # Beyond this many operators tidying up takes longer than searching.
 TIDIED_MAX = 1_000
+# Latency of every query anew for every move that pays takes longer.
+AS_FAST_MAX = 300
 # From this many on, compiling costs less than adding up.
 COMPILED_FROM = 30
 
@@ -32,12 +36,16 @@ def refine(
 ) -> Placement:  # fmt: skip
     """The least score found within the budget, with a price for every operator that leaves where it runs.
 
-    `by_series` judges by the fluid in any case, so that traces count as they run and not by their means.
+    `by_series`, or `control.place.series`, judges by the fluid in any case, so that traces count as they run.
     """
+    by_series = by_series or deployment.control.place.series
     given = problem(deployment, running=running, price=price)
     homes = refined(given, running, rng, stop, by_series=by_series)
-    if not by_series and given.flat.latency and len(homes) <= TIDIED_MAX and not strained(given, homes):
-        homes = tidied(given, homes, kept(given, running), _score(given))
+    if not by_series and given.flat.latency and len(homes) <= TIDIED_MAX:
+        if not strained(given, homes):
+            homes = tidied(given, homes, kept(given, running), _score(given))
+        if deployment.control.place.hop_ms and len(homes) <= AS_FAST_MAX and not overloaded(given, homes):
+            homes = least_sent(given, homes, running)
     return given.placement(homes, reasons(given, homes))
 
 

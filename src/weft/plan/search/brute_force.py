@@ -52,7 +52,7 @@ def score(flat: Flat, homes: Sequence[int]) -> float:
     """What a placement of all operators scores."""
     home = [*(int(site) for site in homes), *(int(site) for site in flat.home[len(homes) :])]
     total = _potential(flat, home) if flat.potential else _latency(flat, home) + _excess(flat, home)
-    return total + _network(flat, home) + _pairs(flat, home)
+    return total + _network(flat, home) + weighed(flat, home)
 
 
 def beyond(flat: Flat, homes: Sequence[int]) -> tuple[float, float]:
@@ -101,7 +101,7 @@ def _visits(flat: Flat, home: Sequence[int]) -> list[float]:
     """How long a record stays with each operator."""
     busy = _busy(flat, home)
     costs = enumerate(flat.cost_ms)
-    return [float(cost) / float(flat.speed[home[op]]) * _slowness(busy[home[op]]) for op, cost in costs]
+    return [float(cost) / float(flat.speed[home[op]]) * slowness(busy[home[op]]) for op, cost in costs]
 
 
 def _broken(flat: Flat, home: Sequence[int]) -> float:
@@ -134,7 +134,8 @@ def _busy(flat: Flat, home: Sequence[int]) -> list[float]:
     ]
 
 
-def _slowness(busy: float) -> float:
+def slowness(busy: float) -> float:
+    """By how much a queue prolongs a visit."""
     if busy <= STEADY:
         return 1.0 / (1.0 - busy)
     return 1.0 / (1.0 - STEADY) + (busy - STEADY) / (1.0 - STEADY) ** 2
@@ -163,7 +164,9 @@ def _network(flat: Flat, home: Sequence[int]) -> float:
     return float(flat.excess_ms * np.maximum(0.0, kbps / flat.way_kbps - 1.0 - ROUNDING).sum())
 
 
-def _pairs(flat: Flat, home: Sequence[int]) -> float:
+def weighed(flat: Flat, homes: Sequence[int]) -> float:
+    """What further terms, what is sent and moves count in a score."""
+    home = [*homes, *(int(site) for site in flat.home[len(homes) :])]
     total = 0.0
     if len(flat.pair_a):
         for node, start in enumerate(home):

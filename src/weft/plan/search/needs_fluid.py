@@ -25,5 +25,11 @@ def strained(given: Problem, homes: Ints) -> bool:
         return False
     if any(swings(source.arrivals) for source in given.deployment.sources):
         return True
+    return overloaded(given, homes)
+
+
+def overloaded(given: Problem, homes: Ints) -> bool:
+    """Whether a site is asked for more than its quota."""
+    flat = given.flat
     asked = np.bincount(homes, flat.asked_ms, minlength=len(flat.speed)) / (1000.0 * flat.speed)
     return bool((asked > flat.quota + 1e-9).any())

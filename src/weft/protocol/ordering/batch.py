@@ -8,7 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.protocol.ordering.delays import deviation, leap_of, rank_for_margin, rank_for_share, teaching_max, tells
+from weft.protocol.ordering.delays import (
+    ONE_IN_ALL,
+    deviation,
+    enough,
+    leap_of,
+    rank_for_margin,
+    rank_for_share,
+    run_of_late,
+    spent,
+    teaching_max,
+    tells,
+)
 from weft.protocol.ordering.fields import (
     ADVANCES,
     AHEAD,
@@ -16,11 +27,12 @@ from weft.protocol.ordering.fields import (
     AHEAD_MIN,
     AHEAD_SINCE,
     AT,
+    BUDGET,
+    BURST,
     CLOCK,
     CLOCKED,
     FAR,
     FAR_STRIDES,
-    FIRST,
     HELD,
     HOLD,
     IN_PLACE,
@@ -38,6 +50,7 @@ from weft.protocol.ordering.fields import (
     TAKEN,
     TOLD,
     TOO_LATE,
+    WORST,
     Bools,
     Flags,
     Floats,
@@ -62,9 +75,10 @@ def take(unit: Unit, times: Times, known: Bools) -> tuple[Ints, Flags, Floats, F
     new_t, new_n, alone = _believed(unit, new_t, new_n, int(known.sum()))
     # Within the hold they would have had their place: others left ahead of them.
     revises = is_late & (delays <= unit.floats[HOLD]) if unit.order.speculate else np.zeros(len(times), np.bool_)
-    i[LATE] += int((is_late & ~revises).sum())
+    missed = int((is_late & ~revises).sum())
+    i[LATE] += missed
     if had_clock:
-        learn(unit, np.sort(delays[known]))
+        learn(unit, np.sort(delays[known]), missed)
     aside = ~known | is_late
     due, wait = _due(unit, new_t, new_n)
     out = np.concatenate([numbers[aside], alone, due])
@@ -124,15 +138,21 @@ def _believed(unit: Unit, times: Times, numbers: Ints, came: int) -> tuple[Times
     return times, numbers, alone
 
 
-def learn(unit: Unit, delays: Floats) -> None:
+def learn(unit: Unit, delays: Floats, late: int = 0) -> None:
     """Take in sorted delays: evenly chosen ones, as many as the window has room for, in an order that mixes them."""
     i, f, window = unit.ints, unit.floats, len(unit.ring)
     share = unit.order.late_max
     i[MEASURED] += len(delays)
+    if share is not None:
+        f[BUDGET] = spent(f[BUDGET], share, late, len(delays), int(i[MEASURED]))
+        f[BURST] = run_of_late(f[BURST], share, late, len(delays))
+        f[WORST] = max(f[WORST], f[BURST])
     i[FAR] = i[FAR] // 2 + int((delays > FAR_STRIDES * f[STRIDE]).sum())
     if share is None:
         delays = delays[delays > 0]
     delays = delays[delays <= teaching_max(int(i[FAR]), f[STRIDE], unit.order.held_max)]
+    if share is not None and i[KNOWN] == window:
+        delays = delays[int(i[MEASURED]) * 2654435761 % 2**32 % ONE_IN_ALL :: ONE_IN_ALL]
     if len(delays) > window:
         delays = delays[np.linspace(0, len(delays) - 1, window).astype(np.int64)]
     if len(delays):
@@ -151,7 +171,7 @@ def set_hold(unit: Unit) -> None:
     n = int(i[KNOWN])
     hold = 0.0
     if n and share is not None:
-        hold = unit.ranked[rank_for_share(n, share, int(i[LATE]), int(i[MEASURED]))]
+        hold = unit.ranked[rank_for_share(n, share, f[BUDGET], f[WORST], int(i[MEASURED]))]
     elif n:
         rank = rank_for_margin(n)
         f[SIGMA] = deviation(unit.ranked, rank)
@@ -164,7 +184,8 @@ def _due(unit: Unit, times: Times, numbers: Ints) -> tuple[Ints, Floats]:
     i, f, marks = unit.ints, unit.floats, unit.marks
     held = int(i[HELD])
     times, numbers = _sorted(np.concatenate([unit.held_t[:held], times]), np.concatenate([unit.held_n[:held], numbers]))
-    if not i[STARTED] and i[MEASURED] >= FIRST:
+    share = unit.order.late_max
+    if not i[STARTED] and enough(int(i[MEASURED]), int(i[KNOWN]), unit.ranked, -1.0 if share is None else share):
         i[STARTED] = 1
     waits = (marks[CLOCK] - times).astype(np.float64)
     count = int((waits >= f[HOLD] * (1 - unit.order.speculate)).sum()) if i[STARTED] else 0

@@ -2,8 +2,9 @@
 
 Order §4.1 takes the greatest delay ever seen and λ times the standard deviation: it only rises, and one straggler sets
 it for good. Here the greatest is taken over all but the worst twentieth of the late records seen lately, so that it
-falls again when delays fall. With `late_max` the hold is the quantile that leaves so large a share late; what is
-late beyond that share, at the start or after a change, is made good by holding longer for a while.
+falls again when delays fall. With `late_max` the hold is the quantile that leaves so large a share late, and a budget
+keeps account: every record adds the share to it, every late one takes one off. As it falls below what it keeps in
+reserve, for chance and for another run of late records like the worst so far, the hold covers more delays.
 
 These functions are plain Python, so that they run as they are, or compiled.
 """
@@ -15,6 +16,9 @@ from typing import Any
 
 from weft.protocol.ordering.fields import (
     FAR_STRIDES,
+    FIRST,
+    FIRST_MAX,
+    LATE_FIRST,
     LEAP,
     NEWS,
     RECURS,
@@ -33,9 +37,22 @@ ONE_IN_LATE, ONE_IN_ALL = 4, 2
 LEVEL = 0.95
 """The share of late records that the hold covers before the margin."""
 REPAY = 300.0
-"""Records within which the share rule makes good what was too late."""
-STRICT = 0.1
-"""The share rule never aims below this part of what is asked."""
+"""Records within which the share rule makes good what was too late, or uses up what it had to spare."""
+STRICT, EASY = 0.1, 1.5
+"""The share rule aims between these parts of what is asked."""
+SURE = 1000
+"""From so many records on the share is kept by them alone; what the first ones had to spare is not spent later."""
+SPARE_FIRST, SPARE = 400.0, 50.0
+"""The budget keeps room for what so many records may leave late: while it knows little, and after that."""
+WORST_AGAIN = 0.6
+"""And for so much of the worst run of late records that it has seen."""
+
+
+def enough(measured: int, known: int, ranked: Floats, share: float) -> bool:
+    """Whether the first records have told how long to hold."""
+    if measured < FIRST or share < 0:
+        return measured >= FIRST
+    return measured >= FIRST_MAX or (known >= LATE_FIRST and ranked[known - LATE_FIRST] > 0)
 
 
 def counts(number: int, one_in: int) -> bool:
@@ -58,11 +75,25 @@ def leap_of(hold: float, stride: float) -> float:
     return max(8 * hold, LEAP * stride)
 
 
-def rank_for_share(known: int, share: float, late: int, measured: int) -> int:
-    """The place, in so many ranked delays, of the hold that leaves a share late."""
-    owed = late - share * measured
-    level = share if owed <= 0 else max(share * STRICT, share - owed / REPAY)
+def rank_for_share(known: int, share: float, budget: float, worst: float, measured: int) -> int:
+    """The place, in so many ranked delays, of the hold that leaves a share late, less as the budget runs out."""
+    reserve = share * SPARE_FIRST
+    if measured >= SURE:
+        chance = math.sqrt(share * (1 - share) * (measured - SURE))
+        reserve = share * SPARE + max(WORST_AGAIN * worst, chance)
+    level = min(share * EASY, max(share * STRICT, share + (budget - reserve) / REPAY))
     return max(0, min(known - 1, math.ceil((1 - level) * known) - 1))
+
+
+def spent(budget: float, share: float, late: int, more: int, measured: int) -> float:
+    """The late records that are still allowed, after so many more records, now so many in all, and the late of them."""
+    budget += share * more - late
+    return min(0.0, budget) if measured >= SURE > measured - more else budget
+
+
+def run_of_late(burst: float, share: float, late: int, more: int) -> float:
+    """By how much the present run of late records has gone beyond its share."""
+    return max(0.0, burst + late - share * more)
 
 
 def rank_for_margin(known: int) -> int:

@@ -21,8 +21,8 @@ TAKEN, HELD, LATE, CLOCKED, RELEASED_ANY, STARTED, ADVANCES, AHEAD, AHEAD_SINCE,
 TOLD_AT = 13
 INTS = 14
 # Real numbers.
-HOLD, SIGMA, STRIDE, TOLD, HEARD = range(5)
-FLOATS = 5
+HOLD, SIGMA, STRIDE, TOLD, HEARD, BUDGET, BURST, WORST = range(8)
+FLOATS = 8
 # Times.
 CLOCK, RELEASED, TOLD_UNTIL = range(3)
 TIMES = 3
@@ -35,6 +35,8 @@ IN_PLACE, TOO_LATE, REVISION = 0, 1, 2
 
 FIRST = 48
 """So many records are looked at before the first is released: a start without a stumble."""
+LATE_FIRST, FIRST_MAX = 32, 256
+"""With `late_max`, also so many late ones, if they come among the first so many: what is late tells how late."""
 AHEAD_MAX = 16
 """So many records decide whether a leap of the clock is believed."""
 AHEAD_MIN = 3

@@ -24,6 +24,8 @@ from weft.protocol.ordering.fields import (
     AHEAD_MIN,
     AHEAD_SINCE,
     AT,
+    BUDGET,
+    BURST,
     CLOCK,
     CLOCKED,
     FLOATS,
@@ -44,6 +46,7 @@ from weft.protocol.ordering.fields import (
     TOLD,
     TOLD_AT,
     TOO_LATE,
+    WORST,
     Bools,
     Flags,
     Floats,
@@ -263,7 +266,8 @@ class Ordering:
         read = msgspec.msgpack.decode(snapshot, type=_Snapshot)
         machine = cls(order, real=read.kind == "real")
         machine.ints[:] = np.frombuffer(read.ints, np.int64)
-        machine.floats[:] = np.frombuffer(read.floats)
+        floats = np.frombuffer(read.floats)  # fewer where an earlier version kept no budget
+        machine.floats[: len(floats)] = floats
         machine.marks[:] = np.frombuffer(read.marks, machine.kind)
         if read.by_share == (order.late_max is not None):
             machine.ring[:] = np.frombuffer(read.ring)
@@ -281,3 +285,4 @@ class Ordering:
         """Learn the hold anew, keeping at least the present one until the window has filled."""
         self.floats[TOLD], self.ints[TOLD_AT] = self.floats[HOLD], NEWS
         self.ints[KNOWN] = self.ints[AT] = self.ints[MEASURED] = self.ints[LATE] = 0
+        self.floats[BUDGET] = self.floats[BURST] = self.floats[WORST] = 0.0

@@ -20,10 +20,11 @@ from weft.protocol.ordering.fields import (
     AHEAD_MIN,
     AHEAD_SINCE,
     AT,
+    BUDGET,
+    BURST,
     CLOCK,
     CLOCKED,
     FAR,
-    FIRST,
     HELD,
     HOLD,
     IN_PLACE,
@@ -42,6 +43,7 @@ from weft.protocol.ordering.fields import (
     TAKEN,
     TOLD,
     TOO_LATE,
+    WORST,
     Bools,
     Flags,
     Floats,
@@ -57,6 +59,9 @@ leap_of = compiled(delays.leap_of)
 rank_for_share = compiled(delays.rank_for_share)
 rank_for_margin = compiled(delays.rank_for_margin)
 tells = compiled(delays.tells)
+spent = compiled(delays.spent)
+run_of_late = compiled(delays.run_of_late)
+enough = compiled(delays.enough)
 deviation = compiled(delays.deviation)
 
 
@@ -75,6 +80,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
     clocked, advances, started, held, late = i[CLOCKED], i[ADVANCES], i[STARTED], i[HELD], i[LATE]
     measured, n, at, far, ahead, released_any = i[MEASURED], i[KNOWN], i[AT], i[FAR], i[AHEAD], i[RELEASED_ANY]
     hold, sigma, stride, told = f[HOLD], f[SIGMA], f[STRIDE], f[TOLD]
+    budget, burst, worst = f[BUDGET], f[BURST], f[WORST]
     clock, released = marks[CLOCK], marks[RELEASED]
     leap = leap_of(hold, stride)
     one_in = delays.ONE_IN_LATE if share < 0 else delays.ONE_IN_ALL
@@ -93,7 +99,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
             ahead_t[ahead], ahead_n[ahead] = time, number
             ahead += 1
         else:
-            delay = 0.0
+            delay, missed = 0.0, 0
             if not clocked:
                 clocked, clock = 1, time
             elif time > clock:
@@ -105,13 +111,18 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
             if released_any and time < released:
                 # Within the hold it would have had its place: others left ahead of it.
                 revises = waited_part < 1.0 and delay <= hold
-                late += 0 if revises else 1
+                missed = 0 if revises else 1
+                late += missed
                 out[count], flags[count], wait[count] = number, REVISION if revises else TOO_LATE, delay
                 count += 1
             else:
                 push(held_t, held_n, held, time, number)
                 held += 1
             measured += 1
+            if share >= 0:
+                budget = spent(budget, share, missed, 1, measured)
+                burst = run_of_late(burst, share, missed, 1)
+                worst = max(worst, burst)
             if measured & 1023 == 0:
                 far >>= 1
             learns = delay > 0.0 or share >= 0
@@ -136,18 +147,19 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
                         sigma = deviation(ranked, rank)
                     hold = ranked[rank] + margin * sigma
                 else:
-                    hold = ranked[rank_for_share(n, share, late, measured)]
+                    hold = ranked[rank_for_share(n, share, budget, worst, measured)]
                 if told > 0 and tells(i, f, marks, measured, clock, window):
                     hold = max(hold, told)
                 leap = leap_of(hold, stride)
             seen[k], holds[k] = delay, hold if started else 0.0
         due = started == 1
-        if (ahead > 0 and i[AHEAD_SINCE] >= AHEAD_MAX) or (not due and (measured >= FIRST or held > most)):
+        first_looked = not due and (held > most or enough(measured, n, ranked, share))
+        if first_looked or (ahead > 0 and i[AHEAD_SINCE] >= AHEAD_MAX):
             i[AHEAD], i[HELD], i[ADVANCES], i[MEASURED], i[KNOWN], i[AT] = ahead, held, advances, measured, n, at
             f[HOLD], f[STRIDE], marks[CLOCK] = hold, stride, clock
             if ahead > 0 and i[AHEAD_SINCE] >= AHEAD_MAX:
                 count = settle(i, f, marks, held_t, held_n, ahead_t, ahead_n, out, flags, wait, count)
-            if not due and (measured >= FIRST or held > most):
+            if first_looked:
                 left = _leave_out(i, f, marks, held_t, held_n, out, flags, wait, count)
                 due = left == count
                 count = left
@@ -166,7 +178,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
     i[TAKEN] += len(times)
     i[CLOCKED], i[ADVANCES], i[STARTED], i[HELD], i[LATE] = clocked, advances, started, held, late
     i[MEASURED], i[KNOWN], i[AT], i[FAR], i[AHEAD], i[RELEASED_ANY] = measured, n, at, far, ahead, released_any
-    f[HOLD], f[SIGMA], f[STRIDE] = hold, sigma, stride
+    f[HOLD], f[SIGMA], f[STRIDE], f[BUDGET], f[BURST], f[WORST] = hold, sigma, stride, budget, burst, worst
     marks[CLOCK], marks[RELEASED] = clock, released
     return count
 

@@ -61,7 +61,7 @@ class Scaling:
         self._refused: set[str] = set()
         self._possible: dict[str, tuple[int, list[str]]] = {}
         self._chance = Random("/".join(self._keys))
-        rule = ScaleRule(scale.target, scale.high, scale.low)
+        rule = ScaleRule(scale.target, scale.high, scale.low, scale.safe)
         self.sizing = Sizing(rule, deployment, self._keys, self._running_at, self._possible_at)
         self._add(deployment)
         for at, name in enumerate(self._keys):

@@ -87,7 +87,8 @@ LOST_N, QUERY_SOURCES_N, QUERY_LOSS, QUERY_SOURCES = range(4)
 LOW, GREATEST, LATENESS, WINDOWS_N = range(4)
 WINDOW_HEAD = 4
 
-# An ordering operator: its window of delays follows twice, as they came and ranked. Share, margin and deviation in x.
+# An ordering operator: its window of delays follows twice, as they came and ranked. In x: share, margin,
+# deviation, budget of late records, the present and the worst run of them.
 ORDER_CLOCK, ORDER_HOLD, ORDER_LATE, ORDER_SEEN, ORDER_WAITED, ORDER_KNOWN, ORDER_AT, ORDER_FLOATS = range(8)
 ORDER_HEAD = 8
 ORDER_WINDOW = 512

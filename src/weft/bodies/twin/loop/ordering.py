@@ -43,12 +43,19 @@ ONE_IN_LATE, ONE_IN_ALL, SIGMA_EVERY = delays.ONE_IN_LATE, delays.ONE_IN_ALL, 64
 counts = compiled(delays.counts)
 rank_for_share = compiled(delays.rank_for_share)
 rank_for_margin = compiled(delays.rank_for_margin)
+spent = compiled(delays.spent)
+run_of_late = compiled(delays.run_of_late)
 
 
 @compiled
-def learn(m: Any, x: Any, w: int, delay: int) -> None:
+def learn(m: Any, x: Any, w: int, delay: int, late: int) -> None:
     """Takes in how late a record was, and sets the hold."""
-    share, margin = x[m[w + ORDER_FLOATS]], x[m[w + ORDER_FLOATS] + 1]
+    f = m[w + ORDER_FLOATS]
+    share, margin = x[f], x[f + 1]
+    if share >= 0:
+        x[f + 3] = spent(x[f + 3], share, late, 1, m[w + ORDER_SEEN])
+        x[f + 4] = run_of_late(x[f + 4], share, late, 1)
+        x[f + 5] = max(x[f + 5], x[f + 4])
     if share < 0 and delay == 0:
         return
     ring = w + ORDER_HEAD
@@ -73,7 +80,7 @@ def learn(m: Any, x: Any, w: int, delay: int) -> None:
     m[ring + at] = delay
     m[w + ORDER_AT] = (at + 1) % ORDER_WINDOW
     if share >= 0:
-        m[w + ORDER_HOLD] = m[ranked + rank_for_share(n, share, m[w + ORDER_LATE], m[w + ORDER_SEEN])]
+        m[w + ORDER_HOLD] = m[ranked + rank_for_share(n, share, x[f + 3], x[f + 5], m[w + ORDER_SEEN])]
         return
     rank = rank_for_margin(n)
     if margin > 0 and (m[w + ORDER_SEEN] % SIGMA_EVERY == 0 or n < SIGMA_EVERY):
@@ -84,8 +91,8 @@ def learn(m: Any, x: Any, w: int, delay: int) -> None:
         squares = 0.0
         for k in range(rank + 1):
             squares += (m[ranked + k] - mean) ** 2
-        x[m[w + ORDER_FLOATS] + 2] = math.sqrt(squares / (rank + 1))
-    m[w + ORDER_HOLD] = m[ranked + rank] + int(margin * x[m[w + ORDER_FLOATS] + 2])
+        x[f + 2] = math.sqrt(squares / (rank + 1))
+    m[w + ORDER_HOLD] = m[ranked + rank] + int(margin * x[f + 2])
 
 
 @compiled
@@ -97,9 +104,9 @@ def end_order(m: Any, x: Any, o: int, s: int, r: int, now: int) -> None:
     delay = m[w + ORDER_CLOCK] - birth
     m[w + ORDER_SEEN] += 1
     hold = m[w + ORDER_HOLD]
-    if delay > hold:
-        m[w + ORDER_LATE] += 1
-    learn(m, x, w, delay)
+    late = 1 if delay > hold else 0
+    m[w + ORDER_LATE] += late
+    learn(m, x, w, delay, late)
     m[r + STREAM] = o
     wait = hold - delay
     if wait <= 0:

@@ -259,7 +259,7 @@ def _order(a: Arena, o: int, operator: Operator) -> None:
     order = operator.order
     assert order is not None
     w = a.rows(c.ORDER_HEAD + 2 * c.ORDER_WINDOW)
-    a.set(w, c.ORDER_FLOATS, a.floats(-1.0 if order.late_max is None else order.late_max, order.lambda_, 0.0))
+    a.set(w, c.ORDER_FLOATS, a.floats(-1.0 if order.late_max is None else order.late_max, order.lambda_, *[0.0] * 4))
     a.set(o, c.WINDOW, w)
     a.set(o, c.KIND, c.ORDER)
     a.set(o, c.MANY, 1)
