@@ -46,6 +46,7 @@ class Ahead:
         self._warm: dict[str, tuple[Fragment, Wiring, DataFrame]] = {}
         self._early: dict[str, DrainingRun] = {}
         self._lock = threading.Lock()
+        self._over = False
 
     def __contains__(self, fragment: str) -> bool:
         return fragment in self._warm or fragment in self._early
@@ -98,6 +99,10 @@ class Ahead:
         run.follows = {old.fragment.id: old for old in ends}
         self._early[fragment.id] = run
         run.launch()
+        if self._over:  # the site was lost, or has ended, meanwhile
+            self._early.pop(fragment.id, None)
+            run.discard()
+            return ()
         run.wait_until_idle()
         return tuple(old.fragment.id for old in deciding_fragments(fragment, entries, ends) or ())
 
@@ -135,11 +140,13 @@ class Ahead:
 
     def lose(self) -> None:
         """End what was started early, as it is; nothing is taken back."""
-        for early in self._early.values():
+        self._over = True
+        for early in list(self._early.values()):
             early.stop()
 
     def close(self) -> None:
         """No early start is left behind."""
+        self._over = True
         for fragment, early in list(self._early.items()):
             del self._early[fragment]
             early.discard()

@@ -1,0 +1,143 @@
+"""What is there at a site before its turn: gates that open in time, checkpoints that are written once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark.fragments.test_last_batch import ENTRY, checkpoint, fragment
+from weft.model import Deployment
+from weft.plan.changing.task import GoesOn, Task
+from weft.plan.dataflow.event_times import Times
+from weft.spark.ahead import Ahead
+from weft.spark.channels.folders import Folders
+from weft.spark.checkpoints.checkpoint import last_committed, positions
+from weft.spark.fragments.draining import Ways
+from weft.spark.fragments.positions import Standing
+from weft.spark.fragments.wiring import RunContext
+
+OLD = fragment("q.down", "down")
+NEW = fragment("q.down", "down", outputs=("q.down",))  # cut anew: it is read elsewhere by now
+TASK = Task(NEW, 0, plan=3)
+AFTER = (("q.down", 9),)
+LINES = ((0, '{"segment": 2, "tick": 0}'), (1, '{"segment": 6, "tick": 0}'))
+
+
+class EarlyRun:
+    """A run behind its gate, as far as it matters here."""
+
+    def __init__(self, generation: int = 1) -> None:
+        self.fragment, self.generation, self.entries = NEW, generation, [ENTRY]
+        self.follows: dict[str, Any] = {}
+        self.opened: dict[str, Any] | None = None
+        self.ended = ""
+
+    def open(self, at: dict[str, Any]) -> None:
+        self.opened = at
+
+    def is_sound(self) -> bool:
+        return True
+
+    def discard(self) -> None:
+        self.ended = "discarded"
+
+    def stop_ahead(self) -> None:
+        self.ended = "stopped"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    folders = Folders(tmp_path, "run")
+    folders.stream("q.up").create()
+    checkpoint(folders.checkpoint("q.down", 0), *LINES, committed=0)
+    return folders
+
+
+@pytest.fixture
+def ahead(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> Ahead:
+    made = Ahead(Ways(None, Times({}), lambda commit: None), RunContext(Deployment((), (), ()), folders, {}))  # type: ignore[arg-type]
+
+    def plan(task: Task, ends: Any) -> None:
+        wiring = type("Wired", (), {"entries": [ENTRY]})()
+        made._warm[task.fragment.id] = (task.fragment, wiring, None)  # type: ignore[assignment]
+
+    monkeypatch.setattr(made, "_plan", plan)
+    return made
+
+
+def standing(last: int | None = None) -> Standing:
+    return Standing(OLD, 0, (ENTRY,), last=last)
+
+
+def commit(folders: Folders, batch: int) -> None:
+    (folders.checkpoint("q.down", 0) / "commits" / str(batch)).write_text("v1\n{}")
+
+
+def early_in(ahead: Ahead, generation: int = 1) -> EarlyRun:
+    early = EarlyRun(generation)
+    ahead._early["q.down"] = early  # type: ignore[assignment]
+    return early
+
+
+def test_a_gate_opens_where_the_last_batch_will_end_once_that_has_begun(ahead: Ahead, folders: Folders) -> None:
+    early = early_in(ahead)
+    ahead.let_in("q.down", standing())
+    assert early.opened is None, "its last batch is not known yet"
+    ahead.let_in("q.down", standing(last=1))
+    assert early.opened == {ENTRY.name: 6}
+    ahead.let_in("q.other", standing(last=1))
+    commit(folders, 1)
+    assert ahead.carry_over(TASK, [standing()], AFTER) == GoesOn(NEW, 1, {ENTRY.name: 6})
+    assert ahead.carry_over(TASK, [standing()], AFTER) == GoesOn(NEW, 1, {ENTRY.name: 6}), "asked again"
+    assert early.ended == ""
+
+
+def test_one_that_was_let_in_elsewhere_is_discarded_and_a_checkpoint_is_made(ahead: Ahead, folders: Folders) -> None:
+    early = early_in(ahead)
+    ahead.let_in("q.down", standing(last=1))  # a batch that came to nothing
+    assert ahead.carry_over(TASK, [standing()], AFTER) == GoesOn(NEW, 1)
+    assert early.ended == "discarded"
+    assert positions(folders.checkpoint("q.down", 1))[ENTRY.name] == LINES[0][1]
+
+
+def test_what_was_carried_over_is_not_written_again_for_the_same_ends_also_not_by_a_site_that_came_back(
+    ahead: Ahead, folders: Folders
+) -> None:
+    assert ahead.carry_over(TASK, [standing()], AFTER) == GoesOn(NEW, 1)
+    target = folders.checkpoint("q.down", 1)
+    (target / "begun").touch()
+    again = Ahead(ahead.ways, ahead.context)
+    assert again.carry_over(TASK, [standing()], AFTER) == GoesOn(NEW, 1)
+    assert (target / "begun").exists()
+    commit(folders, 1)
+    assert ahead.carry_over(TASK, [standing()], (("q.down", 10),)) == GoesOn(NEW, 1)
+    assert not (target / "begun").exists(), "after other ends it is written anew"
+    assert last_committed(target) == 1
+
+
+def test_one_that_only_changes_its_site_goes_on_with_its_own_checkpoint(ahead: Ahead, folders: Folders) -> None:
+    moved = Task(OLD, 0, {ENTRY.name: 2}, plan=3)
+    assert ahead.carry_over(moved, [standing()], AFTER) == GoesOn(OLD, 0, {ENTRY.name: 2})
+    assert not folders.checkpoint("q.down", 1).exists()
+
+
+def test_a_launch_takes_only_the_early_start_of_its_generation(ahead: Ahead) -> None:
+    early = early_in(ahead)
+    assert ahead.take_early(TASK) is None
+    assert early.ended == "stopped", "what was started early was not for this plan"
+    early = early_in(ahead)
+    assert ahead.take_early(Task(NEW, 1)) is early  # type: ignore[comparison-overlap]
+
+
+def test_what_the_plan_in_force_rests_on_is_not_taken_away_with_what_another_change_made_ready(ahead: Ahead) -> None:
+    early = early_in(ahead, generation=1)
+    ahead.discard("q.down", 1)
+    assert early.ended == "stopped"
+    early = early_in(ahead, generation=1)
+    ahead.discard("q.down", 0)
+    assert early.ended == "discarded"
+    early = early_in(ahead, generation=1)
+    assert ahead.warm(Task(NEW, 1, plan=4), []) == (), "it waits for its start"
+    assert early.ended == ""
