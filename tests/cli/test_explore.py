@@ -71,7 +71,8 @@ def test_bench_runs_what_lies_in_benchmarks_and_gathers_their_json(
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "quick.py").write_text("print('{\"ratio\": 0.5}')\n")
     (tmp_path / "benchmarks" / "broken.py").write_text("raise SystemExit(3)\n")
-    (tmp_path / "benchmarks" / "_shared.py").write_text("")
+    for helper in ("__init__.py", "_shared.py"):
+        (tmp_path / "benchmarks" / helper).write_text("")
     monkeypatch.setattr(bench, "ROOT", tmp_path)
     assert weft_json("bench", "quick") == {"quick": {"ratio": 0.5}}
     assert weft_json("bench", code=1) == {"quick": {"ratio": 0.5}}
