@@ -148,7 +148,12 @@ def _print(found: dict[str, Any], seconds: float) -> None:
          KEPT[one["promise_kept"]])
         for name, one in found["queries"].items()
     ]  # fmt: skip
-    head = ("query", "in", "out", "dropped", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms", "promise")
+    head: tuple[str, ...] = ("query", "in", "out", "dropped", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms", "promise")
+    if any("after_start_ms" in one for one in found["queries"].values()):
+        head += ("after the start: p50 ms", "p95 ms")
+        later = [one["after_start_ms"] or {} for one in found["queries"].values()]
+        both = zip(queries, later, strict=True)
+        queries = [(*row, *(number(one.get(key), 1) for key in ("p50", "p95"))) for row, one in both]
     print_table(f"{seconds:g} virtual seconds in {found['wall_s']:.3g} s, {found['events']:,} events", head, queries)
     sites: Rows = [
         (name, f"{one['utilisation']:.4f}", number(one["queue_max"])) for name, one in found["sites"].items()
