@@ -30,14 +30,14 @@ queries:
 def test_ratios_are_of_predicted_over_measured_and_what_is_missing_is_a_dash(tmp_path: Path) -> None:
     (tmp_path / "weft.yaml").write_text(FILE)
     before = placed(tmp_path / "weft.yaml", weft.spec.load(tmp_path / "weft.yaml"), None)
-    found = compared(before, {"q": {"p50": 500.0, "p95": 1000.0}}, flowed_s=60.0, start_s=20.0)["q"]
+    found = compared(before, {"q": {"p50": 500.0, "p95": 1000.0}}, flowed_s=60.0)["q"]
     for by in ("plan", "twin"):
         assert found["ratio"][by]["p50"] == pytest.approx(found[by]["p50"] / 500.0, abs=0.001)
     assert found["plan"]["p50"] == pytest.approx(found["twin"]["p50"], rel=0.25)
-    rows = predicted_rows(compared(before, {"q": None}, 60.0, 20.0))
+    rows = predicted_rows(compared(before, {"q": None}, 60.0))
     assert len(rows[0]) == len(PREDICTED_HEAD)
     assert rows[0][-1] == "- - - -"
-    assert compared(before, {}, 0.0, 0.0) == {}
+    assert compared(before, {}, 0.0) == {}
 
 
 @pytest.mark.spark
@@ -49,7 +49,7 @@ def test_a_run_is_measured_after_its_start_and_its_batches_are_kept(spark: Any, 
     summary = run.go()
     assert summary["placement"] == before.placement.as_json()
     whole, later = summary["queries"]["q"]["latency_ms"], summary["queries"]["q"]["after_start_ms"]
-    told = predicted(before, summary, run)["q"]
+    told = predicted(before, summary)["q"]
     assert later is None or later["max"] <= whole["max"]
     assert told["measured"] == (None if later is None else {key: later[key] for key in ("p50", "p95")})
     assert told["plan"]["p50"] > 0

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from weft.cli.output import Rows, number
 
 if TYPE_CHECKING:
-    from weft.bodies.live.run import Run
     from weft.cli.placing import Placed
 
 QUANTILES = ("p50", "p95")
 PREDICTED_HEAD = (
     "query", *(f"{what} {quantile} ms" for quantile in QUANTILES for what in ("plan", "twin", "measured")), "ratios",
 )  # fmt: skip
-WARMUP_MAX = 0.5  # of a run, at most, so that something is left to compare
 
 
-def predicted(before: Placed, summary: dict[str, Any], run: Run) -> dict[str, Any]:
+def predicted(before: Placed, summary: dict[str, Any]) -> dict[str, Any]:
     """Of every query p50 and p95 by plan and twin, as known before the run, and as measured after the start."""
     flowed_s = float(summary.get("flowed_s") or 0.0)
     measured = {name: one.get("after_start_ms") for name, one in summary["queries"].items()}
-    began_s = 0.0 if run.flowing_s is None else time.time() - time.monotonic() + run.flowing_s
-    return compared(before, measured, flowed_s, run.meter.start_ended_ms() / 1000 - began_s)
+    return compared(before, measured, flowed_s)
 
 
-def compared(before: Placed, measured: dict[str, Any], flowed_s: float, start_s: float) -> dict[str, Any]:
-    """The same of what was measured in `flowed_s` seconds, of which `start_s` belong to the start."""
+def compared(before: Placed, measured: dict[str, Any], flowed_s: float) -> dict[str, Any]:
+    """The same of what was measured in `flowed_s` seconds."""
     from weft.bodies import twin
     from weft.plan.judging.batch_projection import project_on_spark
 
@@ -35,12 +31,11 @@ def compared(before: Placed, measured: dict[str, Any], flowed_s: float, start_s:
     if costs is None or not flowed_s:
         return {}
     projected = project_on_spark(before.deployment, before.placement, costs)
-    warmup_s = max(0.0, min(start_s, WARMUP_MAX * flowed_s))
-    result = twin.run(before.deployment, before.placement, flowed_s, warmup_s=warmup_s, costs=costs)
+    result = twin.run(before.deployment, before.placement, flowed_s, costs=costs)
     found: dict[str, Any] = {}
     for query in before.deployment.queries:
         plan = projected[query.name]
-        seen, twins = measured.get(query.name), result.queries[query.name]["latency_ms"]
+        seen, twins = measured.get(query.name), result.queries[query.name]["after_start_ms"]
         one: dict[str, Any] = {
             "plan": {"p50": _rounded(plan.p50_ms), "p95": _rounded(plan.p95_ms)},
             "twin": None if twins is None else {key: _rounded(twins[key]) for key in QUANTILES},

@@ -92,7 +92,7 @@ def run(
         note(f"note: {told}")
     summary["warnings"] = [*warnings, *(one for one in summary.get("warnings", []) if one not in warnings)]
     if before is not None:
-        summary["predicted"] = predicted(before, summary, made)
+        summary["predicted"] = predicted(before, summary)
     if json:
         print_json(summary)
     else:

@@ -34,6 +34,8 @@ from weft.cli.output import (
 from weft.cli.placing import placed
 from weft.cli.tables import KEPT, advice_lines, promise_lines
 
+SHOWN = ("mean", "p50", "p95", "p99", "max")
+
 
 def twin(
     file: File,
@@ -144,11 +146,16 @@ def _print(found: dict[str, Any], seconds: float) -> None:
         note(f"warning: {warning}")
     queries: Rows = [
         (name, number(one["records_in"]), number(one["records_out"]), number(one["dropped"]),
-         *(number((one["latency_ms"] or {}).get(key), 3) for key in ("mean", "p50", "p95", "p99", "max")),
+         *(number((one["latency_ms"] or {}).get(key), 3) for key in SHOWN),
          KEPT[one["promise_kept"]])
         for name, one in found["queries"].items()
     ]  # fmt: skip
-    head = ("query", "in", "out", "dropped", "mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms", "promise")
+    head: tuple[str, ...] = ("query", "in", "out", "dropped", *(f"{key} ms" for key in SHOWN), "promise")
+    if any("after_start_ms" in one for one in found["queries"].values()):
+        head += ("after the start: p50 ms", "p95 ms")
+        later = [one["after_start_ms"] or {} for one in found["queries"].values()]
+        both = zip(queries, later, strict=True)
+        queries = [(*row, *(number(one.get(key), 1) for key in ("p50", "p95"))) for row, one in both]
     print_table(f"{seconds:g} virtual seconds in {found['wall_s']:.3g} s, {found['events']:,} events", head, queries)
     for line in promise_lines(found):
         say(f"  {line}")

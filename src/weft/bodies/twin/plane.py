@@ -105,6 +105,14 @@ class Plane:
         """Keeps how busy sites were up to a moment, for the picture over time."""
         self.measures.busy.append((at_ns, self.settle(at_ns).copy()))
 
+    def note_start(self, at_ns: int, batches: int) -> None:
+        """The start is over once every site that serves in batches, and has begun one, has begun more than so many."""
+        if self.measures.started_ns is not None:
+            return
+        begun = [self.get(s, c.BATCHES_N) for s in self.layout.sites.values()]
+        if any(begun) and min(count for count in begun if count) > batches:
+            self.measures.started_ns = at_ns
+
     def forget(self, at_ns: int) -> None:
         """Ends the warm-up: counts begin anew, records and queues stay."""
         self.note_busy(at_ns)

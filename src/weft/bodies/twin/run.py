@@ -26,6 +26,7 @@ from weft.plan.judging.batch_costs import BatchCosts
 
 NS_PER_S = 1_000_000_000
 RECORDS_MAX = 1_000_000
+STARTING = 3  # batches of each fragment that belong to the start, as live
 
 Progress = Callable[[float, float], None]
 """Told how many seconds of how many have passed."""
@@ -98,6 +99,8 @@ def run(
     result = gather(deployment, placement, plane, warnings, moves, story, outages)
     result.observed = observed
     if costs is not None:
+        for query, later in zip(deployment.queries, plane.measures.after_start, strict=True):
+            result.queries[query.name]["after_start_ms"] = later.summary()
         result = told(*asked, result, costs)
     if steering.advising is not None:
         result.advice = steering.advising.rounds.history()
@@ -147,6 +150,7 @@ def _carry_out(plane: Plane, steering: Steering, seconds: float, warmup_s: float
         plane.paused = paused
         for moment in _moments(warmup_ns, round(seconds * NS_PER_S)):
             steering.run(moment)
+            plane.note_start(moment, STARTING)
             if moment == warmup_ns:
                 plane.forget(moment)
             else:

@@ -82,6 +82,9 @@ class Measures:
         self.records: list[tuple[Ints, Ints, Ints]] | None = None
         self.listeners: list[list[tuple[Ints, Ints]]] = []
         """To each is added which queries' results came with which latencies."""
+        self.started_ns: int | None = None
+        self.after_start = [Latencies() for _ in range(queries)]
+        """Latencies of results whose records were born after the start, where a run has one."""
 
     def take(self, sink: Ints, time: Ints, latency: Ints) -> None:
         """Some records."""
@@ -90,17 +93,24 @@ class Measures:
             self.records.append((sink.copy(), time.copy(), latency.copy()))
         for listener in self.listeners:
             listener.append((query, latency.copy()))
+        if self.started_ns is not None:
+            later = time - latency >= self.started_ns
+            self._share_out(query[later], latency[later], self.after_start)
         queries = len(self.latencies)
         place = query * SERIES_N + time // self.series_ns
         shape, size = (queries, SERIES_N), queries * SERIES_N
         self.series_count += np.bincount(place, minlength=size).reshape(shape)
         self.series_sum += np.bincount(place, weights=latency, minlength=size).reshape(shape)
+        self._share_out(query, latency, self.latencies)
+
+    @staticmethod
+    def _share_out(query: Ints, latency: Ints, into: list[Latencies]) -> None:
         # Small numbers are sorted by their digits: several times as fast as sorting by both keys at once.
-        narrow = query.astype(np.uint16) if queries <= 1 << 16 else query
+        narrow = query.astype(np.uint16) if len(into) <= 1 << 16 else query
         grouped = latency[np.argsort(narrow, kind="stable")]
-        ends = np.cumsum(np.bincount(query, minlength=queries)).tolist()
+        ends = np.cumsum(np.bincount(query, minlength=len(into))).tolist()
         start = 0
-        for one, end in zip(self.latencies, ends, strict=True):
+        for one, end in zip(into, ends, strict=True):
             if end > start:
                 one.add(np.sort(grouped[start:end]))
             start = end
@@ -108,4 +118,5 @@ class Measures:
     def forget(self, at_ns: int, born: dict[str, int]) -> None:
         """Counts begin anew."""
         self.latencies = [Latencies() for _ in self.latencies]
+        self.after_start = [Latencies() for _ in self.latencies]
         self.since_ns, self.born_before = at_ns, born
