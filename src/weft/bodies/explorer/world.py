@@ -83,7 +83,7 @@ class View:
 
     @property
     def faults(self) -> Any:
-        """How often messages were lost or overtook others, machines crashed, and timers were early."""
+        """How often messages were lost or overtook others, machines crashed, and timers were early; any of them counts."""
         return self._look("faults", None)
 
     @property
@@ -113,6 +113,8 @@ class World(NamedTuple):
     mortal: tuple[str, ...] = ()
     lose: int = 0
     crash: int = 0
+    torn: int = 0
+    """How many of the crashes may come between two effects of one step."""
     early: int = 0
     """How many timers may fire while messages or facts are still under way; all others wait until nothing else can."""
     overtake: int = 0
