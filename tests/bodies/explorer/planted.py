@@ -106,7 +106,8 @@ BALANCING = (
     ),
     Planted(
         "an offer is made before its number is written down", balancer,
-        "effects += [Send(peer, Offer(number, transfers)), SetTimer(peer, self.limits.reply_ms_max)]\n        return effects",
+        "effects += [Send(peer, Offer(number, transfers)), SetTimer(peer, self.limits.reply_ms_max)]\n"
+        "        return effects",
         "effects += [Send(peer, Offer(number, transfers)), SetTimer(peer, self.limits.reply_ms_max)]\n"
         "        return [*effects[1:], effects[0]]",
     ),

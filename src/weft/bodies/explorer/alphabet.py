@@ -26,7 +26,7 @@ from weft.bodies.explorer.values import (
     Snapshot,
     Timers,
 )
-from weft.bodies.explorer.world import World
+from weft.bodies.explorer.world import Taken, World
 from weft.protocol import (
     CancelTimer,
     Effect,
@@ -64,6 +64,7 @@ class Alphabet:
     def __init__(self, world: World) -> None:
         self.world = world
         self.scratch = world.machines()
+        self.before = world.machines() if world.steps else {}
         self.names = tuple(sorted(self.scratch))
         self.start = {name: machine.snapshot() for name, machine in self.scratch.items()}
         self.places: dict[Hashable, int] = {}
@@ -204,6 +205,14 @@ class Alphabet:
             self.illegal[value, op] = str(error).splitlines()[0]
             return kernel.ILLEGAL, 0
         self.told[value, op] = effects
+        if self.world.steps:
+            before = self.before[held.site]
+            before.restore(held.snapshot)
+            taken = Taken(before, input, effects, machine)
+            for claim, holds in self.world.steps.items():
+                if not holds(taken):
+                    self.illegal[value, op] = claim
+                    return kernel.ILLEGAL, 0
         steps = tuple(self.change(held.site, effect) for effect in effects)
         sent = sum(isinstance(effect, Send) for effect in effects)
         cuts = self.cuts_of(held.site, effects)

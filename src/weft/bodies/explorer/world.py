@@ -83,7 +83,7 @@ class View:
 
     @property
     def faults(self) -> Any:
-        """How often messages were lost or overtook others, machines crashed, and timers were early; any of them counts."""
+        """How often messages were lost or overtook others, machines crashed, and timers were early."""
         return self._look("faults", None)
 
     @property
@@ -94,6 +94,18 @@ class View:
 
 
 Claim = Callable[[View], bool]
+
+
+class Taken(NamedTuple):
+    """A step of a machine: as it was before, what it was told, what it asked for, and as it is after."""
+
+    before: Any
+    input: Input
+    effects: tuple[Effect, ...]
+    after: Any
+
+
+StepClaim = Callable[[Taken], bool]
 
 
 class World(NamedTuple):
@@ -132,3 +144,5 @@ class World(NamedTuple):
     """Whether every run must end by itself: no steps in a circle. Then the most messages of any run are counted too."""
     sent_max: int | None = None
     """The most messages that any run may send."""
+    steps: Mapping[str, StepClaim] = {}
+    """What holds of every step, by the sentence that says so; asked once for each state of a machine and input."""

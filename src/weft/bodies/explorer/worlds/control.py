@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.bodies.explorer.world import View, World
+from weft.bodies.explorer.world import Taken, View, World
 from weft.bodies.explorer.worlds.control_ground import CONTROLLER, FAULTS, Board, Plot
-from weft.protocol.control import PERSON, Controller
+from weft.protocol.control import PERSON, Controller, Forgotten, Rested
 
 
 def _without(fault: str) -> Callable[[View], bool]:
@@ -28,6 +28,21 @@ def remembered(view: View) -> bool:
     return known["asked"] == {*ground.under_way} and known["resting"] == {*ground.resting}
 
 
+def moved(view: View) -> bool:
+    """The controller knows what every change moves, and of one that failed that it moved nothing."""
+    ground, case = view.ground, view.ground.case
+    rows = [row for row in view.machine(CONTROLLER).rows.values() if row.state in ("asked", "resting", "kept")]
+    failed = {row.number for row in rows if row.state == "resting" and row.number not in ground.kept}
+    return all(row.shifts == (() if row.number in failed else (case.shift(row.number),)) for row in rows)
+
+
+def kept_after_rest(step: Taken) -> bool:
+    """What was moved is kept as it is after its rest; what failed is forgotten then."""
+    rested = [effect.number for effect in step.effects if isinstance(effect, Rested)]
+    rows = {row.number: row for row in step.before.rows.values()}
+    return all((Forgotten(number) in step.effects) != bool(rows[number].shifts) for number in rested)
+
+
 def answered(view: View) -> bool:
     """Every wish has its answer, everything rested, persons got what they asked for, and rules what they should."""
     ground: Board = view.ground
@@ -46,7 +61,9 @@ INVARIANTS = {
     **{fault: _without(fault) for fault in FAULTS},
     "whatever waits has a timer, and nothing else": under_a_timer,
     "what is under way and what rests is known": remembered,
+    "what changes move is known": moved,
 }
+STEPS = {"what was moved is kept after its rest, what failed is forgotten": kept_after_rest}
 
 
 def world(
@@ -60,7 +77,7 @@ def world(
     board = Board(case, silent_left=case.silent, advises=advises)
     return World(
         name, lambda: {CONTROLLER: reborn(CONTROLLER, None)}, board, (), INVARIANTS, answered, reborn, (CONTROLLER,),
-        **faults,
+        steps=STEPS, **faults,
     )  # fmt: skip
 
 
@@ -90,6 +107,7 @@ def worlds(
         of("back and forth", Plot("balance o a>b, balance o b>a, balance o b>a", ("1", "2", "3"))),
         of("a person goes back", Plot("balance o a>b, person o b>a, failover o b>a", ("1",))),
         of("a change by another door", Plot("person o a>b, balance o b>a, balance p b>c", ("2", "3"), noticed="1")),
+        of("a change by another door, elsewhere", Plot("person o a>b, balance p c>d", ("2",), "1", expected="2")),
         of("all who wish", Plot(all_kinds, ("3 4 5",))),
         of("no word of a change", Plot("balance o a>b, balance o b>a, person p b>c", ("1", "2"), silent=1)),
         of("early timers", Plot("person o a>b, person p b>c, balance q c>d", ("3",)), early=2),
