@@ -10,7 +10,7 @@ from typing import Any
 from tests.bodies.explorer.mutants import Mutant, mutants
 from weft.bodies.explorer import World, run
 from weft.protocol.hosting import agent, conductor
-from weft.protocol.machine import Input
+from weft.protocol.machine import IllegalStep, Input
 from weft.protocol.moving import desk, mover
 
 # What a change of placement brought to hosting; the rest of it has its own worlds and planted faults.
@@ -76,6 +76,10 @@ def guarded(machine: Any) -> type:
             signal.setitimer(signal.ITIMER_VIRTUAL, STEP_S_MAX)
             try:
                 return super().handle(input)
+            except (IllegalStep, AssertionError):
+                raise
+            except Exception as error:
+                raise AssertionError(f"a step fails: {type(error).__name__}") from error
             finally:
                 signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 

@@ -25,6 +25,9 @@ class Planted(NamedTuple):
     old: str
     new: str
 
+    def __str__(self) -> str:
+        return self.what
+
     @property
     def module(self) -> str:
         """The name of the module."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.bodies.explorer.world import Taken, View, World
 from weft.bodies.explorer.worlds.control_ground import CONTROLLER, FAULTS, Board, Plot
-from weft.protocol.control import PERSON, Controller, Forgotten, Rested
+from weft.protocol.control import PERSON, Advise, AskFor, Considered, Controller, Decline, Forgotten, Rested
 
 
 def _without(fault: str) -> Callable[[View], bool]:
@@ -43,6 +43,21 @@ def kept_after_rest(step: Taken) -> bool:
     return all((Forgotten(number) in step.effects) != bool(rows[number].shifts) for number in rested)
 
 
+def declined_with_cause(step: Taken) -> bool:
+    """What rules wished is declined, when all have looked, only for what touches the same, or for what it undoes."""
+    if not isinstance(step.input, Considered):
+        return True
+    rows = {row.number: row for row in step.before.rows.values() if row.who or row.shifts}
+    asked = {effect.number for effect in step.effects if isinstance(effect, AskFor | Advise)}
+    beside = [row for row in rows.values() if row.state in ("asked", "waiting", "resting") or row.number in asked]
+    kept = [(shift.of, shift.before) for row in rows.values() if row.state == "kept" for shift in row.shifts]
+    for number in (effect.number for effect in step.effects if isinstance(effect, Decline)):
+        touched = any({*rows[number].touches} & {*row.touches} for row in beside)
+        if not touched and not any((shift.of, shift.after) in kept for shift in rows[number].shifts):
+            return False
+    return True
+
+
 def answered(view: View) -> bool:
     """Every wish has its answer, everything rested, persons got what they asked for, and rules what they should."""
     ground: Board = view.ground
@@ -63,7 +78,10 @@ INVARIANTS = {
     "what is under way and what rests is known": remembered,
     "what changes move is known": moved,
 }
-STEPS = {"what was moved is kept after its rest, what failed is forgotten": kept_after_rest}
+STEPS = {
+    "what was moved is kept after its rest, what failed is forgotten": kept_after_rest,
+    "what rules wished is declined only for what touches the same, or for what it undoes": declined_with_cause,
+}
 
 
 def world(
@@ -108,6 +126,7 @@ def worlds(
         of("a person goes back", Plot("balance o a>b, person o b>a, failover o b>a", ("1",))),
         of("a change by another door", Plot("person o a>b, balance o b>a, balance p b>c", ("2", "3"), noticed="1")),
         of("a change by another door, elsewhere", Plot("person o a>b, balance p c>d", ("2",), "1", expected="2")),
+        of("a change elsewhere, early timers", Plot("person o a>b, balance p c>d", ("2",), "1"), early=2),
         of("all who wish", Plot(all_kinds, ("3 4 5",))),
         of("no word of a change", Plot("balance o a>b, balance o b>a, person p b>c", ("1", "2"), silent=1)),
         of("early timers", Plot("person o a>b, person p b>c, balance q c>d", ("3",)), early=2),

@@ -131,7 +131,7 @@ def world(
     claims = invariants(groups, conflicts, refusals=bool(more.get("double"))) | (rules(groups) if sent_each else {})
     if unmeant_too:
         claims |= strange.refusing(machines, groups, unmeant, Refuse)
-    if unmeant_too and not issubclass(member, Core):
+    if unmeant_too and not hasattr(member, "onward"):  # a core has several members, not one
         rivals = [(one, other) for one in groups for other in competitors(one, groups[one]) if one < other]
         claims |= in_order(rivals)
     return World(

@@ -121,7 +121,7 @@ def door_as_it_should(step: Taken) -> bool:
     for member, (was, now) in zip(members(step.before), _rows(step), strict=True):
         if not _news(was.forks, sender, step.input.message) or any(isinstance(one, Refuse) for one in step.effects):
             continue
-        lent = 0 < stamp and (stamp, member.competitors[sender]) < (was.stamp, member.group)
+        lent = stamp > 0 and (stamp, member.competitors[sender]) < (was.stamp, member.group)
         waits = stamp > 0 and not lent
         shuts = was.door == "open" and (waits or was.forks[sender].away != KEPT)
         if now.door != ("used" if shuts else was.door) or now.forks[sender].patient != lent:

@@ -11,9 +11,7 @@ from weft.protocol import Message, Received, Send
 from weft.protocol.exclusion import Refuse
 from weft.protocol.scaling import (
     Bye,
-    CoreInstance,
     Heard,
-    Instance,
     Leaving,
     NewInstances,
     Retire,
@@ -29,8 +27,8 @@ NEW = ("new",)
 
 def unmeant(machine: Any) -> Iterator[tuple[str, Message]]:
     """What cannot be meant by what an instance, or a core, hears now."""
-    core = isinstance(machine, CoreInstance)
-    one: Instance = machine.instance if core else machine
+    core = _is_core(machine)
+    one: Any = machine.instance if core else machine
     yield strange.NOBODY, Retired()
     if core:
         yield from exclusion_claims.unmeant(machine.core)
@@ -55,7 +53,11 @@ def unmeant(machine: Any) -> Iterator[tuple[str, Message]]:
         yield parent, Retire()
 
 
-def _announced(one: Instance) -> Iterator[tuple[str, Message]]:
+def _is_core(machine: Any) -> bool:
+    return hasattr(machine, "core")
+
+
+def _announced(one: Any) -> Iterator[tuple[str, Message]]:
     """Announcements that cannot be meant: of strangers, of the wrong side, of what is not new, heard before."""
     row, place = one.rows[one.name], one.place
     sides = (*place.upstream, *place.downstream)
@@ -88,7 +90,7 @@ def answered(step: Taken) -> bool:
 
 def taken_up(step: Taken) -> bool:
     """Whether a core that is free, and has what it is told to end, sets about it."""
-    if not isinstance(step.input, Shrink) or not isinstance(step.before, CoreInstance):
+    if not isinstance(step.input, Shrink) or not _is_core(step.before):
         return True
     free = step.before.wish == 0 and bool(step.before.children)
     return not free or step.after.wish < 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from weft.bodies.explorer.world import Claim, View
-from weft.protocol import Machine, Message, Received
+from weft.protocol import IllegalStep, Machine, Message, Received
 from weft.protocol.messages import StartFragment
 
 NOBODY = "nobody"
@@ -32,7 +32,10 @@ def refusing(
         before = now.snapshot()
         for sender, message in strange(now):
             machine.restore(before)
-            effects = machine.handle(Received(sender, message))
+            try:
+                effects = machine.handle(Received(sender, message))
+            except (IllegalStep, AssertionError):
+                return False
             said = [effect for effect in effects if isinstance(effect, refuse)]
             alone = len(effects) == 1 or (answered is not None and isinstance(message, answered))
             if len(said) != 1 or not alone or machine.snapshot() != before:
