@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
-from tests.bodies.explorer.mutants import Mutant, mutants
+from tests.bodies.explorer.mutants import Faulty, Mutant, mutants
 from weft.bodies.explorer import World, run
 from weft.protocol.hosting import agent, conductor
 from weft.protocol.machine import IllegalStep, Input
@@ -25,7 +25,7 @@ def all_mutants() -> list[Mutant]:
     return [*mutants(mover), *mutants(desk), *mutants(conductor, CONDUCTOR), *mutants(agent, AGENT)]
 
 
-def machines(mutant: Mutant) -> dict[str, type]:
+def machines(mutant: Faulty) -> dict[str, type]:
     """The desk and the agent of a world, one of them faulty; a step that does not end is an illegal one."""
     made = mutant.load()
     if mutant.module == agent.__name__:
@@ -37,7 +37,7 @@ def machines(mutant: Mutant) -> dict[str, type]:
     return {"desk": guarded(beside.Desk)}
 
 
-def hosts(mutant: Mutant) -> dict[str, type]:
+def hosts(mutant: Faulty) -> dict[str, type]:
     """The same for the worlds of hosting, where the fault lies in hosting."""
     if mutant.module == agent.__name__:
         return {"agent": guarded(mutant.load().Agent)}

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from types import ModuleType
-from typing import Protocol
 
 from tests.bodies.explorer import faulty, faulty_balancing
+from tests.bodies.explorer.mutants import Faulty
 from weft.bodies.explorer import World, run
 from weft.bodies.explorer.worlds import balancing, control, exclusion, hosting, move, scaling, torn
 
 STATES_MAX = 1_000_000
 
 
-class Fault(Protocol):
-    """A module with one fault."""
-
-    @property
-    def module(self) -> str:
-        """The name of the module."""
-
-    def load(self) -> ModuleType:
-        """The faulty module, beside the sound one."""
-
-
-def worlds(fault: Fault) -> Iterator[World]:
+def worlds(fault: Faulty) -> Iterator[World]:
     """Worlds that hold the faulty machine, the quickest first."""
     protocol, _, part = fault.module.removeprefix("weft.protocol.").partition(".")
     match protocol, part:
@@ -53,7 +41,7 @@ def worlds(fault: Fault) -> Iterator[World]:
             raise AssertionError(f"no world holds {fault.module}")
 
 
-def found(fault: Fault, among: Iterable[World] | None = None) -> str | None:
+def found(fault: Faulty, among: Iterable[World] | None = None) -> str | None:
     """The world that sees a fault and the claim it breaks there; None where none does."""
     for world in worlds(fault) if among is None else among:
         for violation in run(world._replace(states_max=min(world.states_max, STATES_MAX))).violations:

@@ -220,3 +220,41 @@ MOVE = (
 )  # fmt: skip
 
 PLANTED = (*EXCLUSION, *SCALING, *BALANCING, *CONTROL, *HOSTING, *MOVE)
+
+
+SEEN_IN: dict[str, str] = {
+    "who has left still shows its stamp": "1+1 x2",
+    "equal stamps are not told apart": "1+2 x2",
+    "the clock goes back to an old request": "1+1 x2",
+    "what was given is called back too": "1+1+1 x2",
+    "who leaves gives forks that nobody asked for": "1+1 x2",
+    "inside with the first operator is taken for inside with all": "in turn 1-1-1 x2",
+    "answers are counted, whoever they come from": "chain of two a2 grows, b2 grows",
+    "an announcement is answered with the own number": "chain of two, a2 grows then shrinks, b2 shrinks",
+    "one that leaves is forgotten on the wrong side": "chain of two a2 grows, b2 shrinks",
+    "one that is started takes up who has left meanwhile": "chain of two a2 grows, b2 shrinks",
+    "the wrong child is taken to have ended": "cores a1 by two then shrinks, b1 twice",
+    "others may scale as soon as the announcement is out": "cores a1, b1 grow then shrink",
+    "the taker says that it took before it writes it down": "an offer, a crash",
+    "the giver hands over before it writes it down": "an offer, a crash",
+    "an offer is made before its number is written down": "an offer, a crash",
+    "what may come back is not counted": "comes back",
+    "the answer to an earlier handover counts": "offer",
+    "the number is read when it is already gone": "heavy",
+    "what stops is counted as if it stayed": "two lent",
+    "a handover is said again once, and then waited for without a timer": "an offer, a crash",
+    "wishes lapse without a word where not all was measured": "not all was measured",
+    "a wish undoes what it only repeats": "early timers and looks",
+    "rules that have looked at old measurements end the look at new ones": "not all was measured",
+    "word that comes twice lets a change rest anew": "a change elsewhere, early timers",
+    "an epoch is launched before it is remembered": "started, a torn step",
+    "an epoch is said before it is remembered": "a move, a torn step",
+    "a refusal names the epoch that was refused": "a move, a torn step",
+    "a stop of an epoch that was replaced counts": "started, a torn step",
+    "word of an epoch that was replaced counts": "started, a torn step",
+    "the clean end of an earlier epoch is told of a later one": "stopped, the inputs end, a torn step",
+    "epochs begin above the change before": "badly warmed",
+    "what is ready is counted, whichever it is": "two queries at once",
+    "what is wanted again does not know for which change": "a loss",
+}
+"""The world that sees each fault; not seen yet are two that need a reader of two channels, or a chain of three."""

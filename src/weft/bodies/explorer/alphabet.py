@@ -195,8 +195,11 @@ class Alphabet:
                 return self.value((GROUND, ground)), self.program(changes)
         raise AssertionError(what)
 
-    def step(self, value: int, op: int, held: Snapshot, input: Input) -> tuple[int, int]:
-        """What a machine makes of an input."""
+    def step(self, value: int, op: int, held: Snapshot | None, input: Input) -> tuple[int, int]:
+        """What a machine makes of an input; a message to one that there is not is no legal step."""
+        if held is None:
+            self.illegal[value, op] = f"there is nobody to hear {input}"
+            return kernel.ILLEGAL, 0
         machine = self.scratch[held.site]
         machine.restore(held.snapshot)
         try:

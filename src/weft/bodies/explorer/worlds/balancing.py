@@ -9,9 +9,9 @@ from weft.bodies.explorer.worlds import balancing_published, strange
 from weft.bodies.explorer.worlds import balancing_trees as trees
 from weft.bodies.explorer.worlds.balancing_claims import claims, mark, numbers_written, quiet
 from weft.bodies.explorer.worlds.balancing_ground import Land, Tree, land
-from weft.bodies.explorer.worlds.balancing_strange import STEPS, unmeant
+from weft.bodies.explorer.worlds.balancing_strange import STEPS, answer, stale, unmeant
 from weft.protocol import Machine
-from weft.protocol.balancing import Balancer, Handover, Refuse
+from weft.protocol.balancing import Balancer, Refuse
 
 
 def world(
@@ -31,7 +31,8 @@ def world(
 
     more: dict[str, Claim] = {"every number is written down before it is used": numbers_written}
     if unmeant_too:
-        more = strange.refusing(machines, case.parent, unmeant, Refuse, Handover)
+        more = strange.refusing(machines, case.parent, unmeant, Refuse, answer)
+        more |= strange.passing(machines, case.parent, stale)
     return World(
         name,
         machines,

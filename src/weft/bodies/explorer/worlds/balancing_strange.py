@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.bodies.explorer.world import StepClaim, Taken
 from weft.bodies.explorer.worlds import strange
-from weft.protocol import Message, Received, Send
+from weft.protocol import Effect, Input, Message, Received, Send
 from weft.protocol.balancing import (
     Check,
     Clear,
@@ -23,6 +23,7 @@ from weft.protocol.balancing import (
     Stopped,
 )
 from weft.protocol.balancing import Taken as TakenThere
+from weft.protocol.balancing.refusals import refusal
 
 LATER = 1_000
 
@@ -38,9 +39,25 @@ def unmeant(machine: Any) -> Iterator[tuple[str, Message]]:
     for peer in machine.peers:
         row = machine.rows[peer]
         yield from ((peer, message) for message in (*_unsound(machine, row, good), *_out_of_place(row, good)))
-        last = machine.last(peer)
+        last, bad = machine.last(peer), (Part(strange.NOBODY, machine.none),)
+        yield peer, Handover(1, LATER, bad)
+        if last:
+            yield peer, Handover(1, last, bad)
         if last > 1:
             yield peer, Handover(max(1, row.number), last - 1, good)
+
+
+def answer(machine: Any, sender: str, message: Message) -> list[Effect]:
+    """A handover that can never be taken is answered where it is news, so that its giver need not wait."""
+    if not isinstance(message, Handover) or sender not in machine.peers or message.serial <= machine.last(sender):
+        return []
+    why = refusal(machine, sender, machine.rows[sender], message)
+    return [Send(sender, NotTaken(message.serial, why))]
+
+
+def stale(machine: Any) -> Iterator[Input]:
+    """Word that something else stopped than what was asked to."""
+    yield from (Stopped(peer, machine.rows[peer].serial + 1) for peer in machine.peers)
 
 
 def _good(machine: Any) -> tuple[Part, ...]:
@@ -106,6 +123,8 @@ def answers_who_asked(step: Taken) -> bool:
     if not isinstance(step.input, Received) or any(isinstance(one, Refuse) for one in step.effects):
         return True
     message = step.input.message
+    if isinstance(message, Offer | Demand) and step.after.rows[step.input.sender].heard != message.number:
+        return False
     answers = [one for one in step.effects if isinstance(one, Send) and one.to == step.input.sender]
     said = [one.message for one in answers]
     match message:
@@ -145,10 +164,37 @@ def looks_counted(step: Taken) -> bool:
     return all(here.get(part.operator, part.loads) == part.loads for part in step.input.loads)
 
 
+def late_picks_cleared(step: Taken) -> bool:
+    """Whether who picks what is not kept any more is told so, and need not wait."""
+    if not isinstance(step.input, Received) or not isinstance(step.input.message, Pick):
+        return True
+    row, number = step.before.rows.get(step.input.sender), step.input.message.number
+    if row is None or row.state != "idle" or row.heard != number:
+        return True
+    return step.effects == (Send(step.input.sender, Clear(number)),)
+
+
+def reasons_told(step: Taken) -> bool:
+    """Whether a negotiation begins with its reason: how loaded the site was, and beyond which mark."""
+    idle = {peer for peer, row in step.before.rows.items() if row.state == "idle"}
+    rows = (row for peer, row in step.after.rows.items() if peer in idle)
+    begun = [row for row in rows if row.state in ("offered", "demanded")]
+    if not isinstance(step.input, Check) or not begun:
+        return True
+    limits, here = step.after.limits, step.after.memory.here.values()
+    sums = [sum(one) for one in zip(step.after.none, *here, strict=True)]
+    greatest = max(load / most for load, most in zip(sums, limits.capacity, strict=True))
+    marks = {"offered": f"above {limits.high / 1_000:.0%}", "demanded": f"below {limits.low / 1_000:.0%}"}
+    told = {row.reason.replace(" %", "%") for row in begun}
+    return told == {f"{step.after.name} was at {greatest:.0%}, {marks[begun[0].state]}"}
+
+
 STEPS: dict[str, StepClaim] = {
     "numbers only grow": numbers_grow,
     "who offers, asks or hands over is answered once, under its number": answers_who_asked,
     "who negotiates, or has not looked, enters into nothing that others begin": engaged_once,
     "word that something else stopped is passed over": passed_over,
     "what a site has seen it counts with": looks_counted,
+    "who picks what is not kept any more is told so": late_picks_cleared,
+    "a negotiation begins with its reason": reasons_told,
 }

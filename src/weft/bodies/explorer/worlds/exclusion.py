@@ -181,7 +181,8 @@ def brisk(member: Any = Member) -> tuple[World, ...]:
 def telling(member: Any = Member) -> tuple[World, ...]:
     """Worlds in which doors are opened, forks lent and called back; with `brisk` they see nearly every fault."""
     some: tuple[tuple[tuple[int, ...], Any], ...] = (
-        ((2, 2), (1, 1, 2, 2)), ((2, 2), (2, 2, 1, 1)), ((2, 1, 1), 1), ((2, 2), 2),
+        ((2, 2), (1, 1, 2, 2)), ((2, 2), (2, 2, 1, 1)), ((2, 1, 1), 1), ((3, 1), (1, 1, 1, 2)),
+        ((3, 1), (2, 1, 1, 2)), ((2, 2), 2),
     )  # fmt: skip
     return tuple(world(sizes, counts, member=member, alike=True) for sizes, counts in some)
 

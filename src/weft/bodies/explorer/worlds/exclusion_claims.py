@@ -7,9 +7,9 @@ from typing import Any
 
 from weft.bodies.explorer.world import Claim, StepClaim, Taken, View
 from weft.bodies.explorer.worlds import strange
-from weft.protocol import Message, Received
+from weft.protocol import Message, Received, Send
 from weft.protocol.exclusion import AskFork, GiveFork, Refuse
-from weft.protocol.exclusion.member import ASKING, CALLED, KEPT, LENT
+from weft.protocol.exclusion.member import ASKING, CALLED, GIVEN, KEPT, LENT
 
 RULES = "an open door makes nobody wait, giving way opens it, whoever makes others wait calls back what it lent"
 FIRST = "of two requests in conflict one goes first, and both know which"
@@ -129,6 +129,28 @@ def door_as_it_should(step: Taken) -> bool:
     return True
 
 
+def gives_as_ruled(step: Taken) -> bool:
+    """Whether one that asks gives way to who goes first, which opens a shut door for all it made wait, and else lets
+    pass only through an open one."""
+    if not isinstance(step.input, Received) or not isinstance(step.input.message, AskFork):
+        return True
+    sender, message = step.input.sender, step.input.message
+    given = {one.to for one in step.effects if isinstance(one, Send) and isinstance(one.message, GiveFork)}
+    for member, (was, now) in zip(members(step.before), _rows(step), strict=True):
+        fork = was.forks.get(sender)
+        if fork is None or not fork.held or message.handovers != fork.handovers or was.state != ASKING:
+            continue
+        first = (message.stamp, member.competitors[sender]) < (was.stamp, member.group)
+        waiting = {peer for peer, one in was.forks.items() if one.held and one.wants and not one.patient}
+        passing = {sender} if first or was.door == "open" else set()
+        lent = (waiting if first and was.door == "shut" else passing) - ({sender} if first else set())
+        if any(isinstance(one, Refuse) for one in step.effects):
+            continue
+        if given != passing | lent or any(now.forks[to].away != (LENT if to in lent else GIVEN) for to in given):
+            return False
+    return True
+
+
 def _news(forks: Mapping[str, Any], sender: str, message: Any) -> bool:
     """Whether the fork has not passed what is said of it on its way."""
     return sender in forks and message.handovers >= forks[sender].handovers
@@ -139,4 +161,5 @@ STEPS: dict[str, StepClaim] = {
     "no clock goes back, nor stays behind a stamp that is heard": clock_goes_on,
     "who asks for what it lent waits patiently no more": asks_impatiently,
     "a door is shut by a fork that comes back or one that waits, and who lends is patient": door_as_it_should,
+    "one that asks gives way to who goes first, and lets others pass only through an open door": gives_as_ruled,
 }
