@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
-from tests.bodies.explorer.mutants import Mutant, mutants
+from tests.bodies.explorer.mutants import Faulty, Mutant, mutants
 from weft.bodies.explorer import World, run
 from weft.protocol.hosting import agent, conductor
-from weft.protocol.machine import Input
+from weft.protocol.machine import IllegalStep, Input
 from weft.protocol.moving import desk, host, mover, preparer
 
 # What a change of placement brought to hosting; the rest of it has its own worlds and planted faults.
@@ -26,7 +26,7 @@ def all_mutants() -> list[Mutant]:
     return [*whole, *mutants(conductor, CONDUCTOR), *mutants(agent, AGENT)]
 
 
-def machines(mutant: Mutant) -> dict[str, type]:
+def machines(mutant: Faulty) -> dict[str, type]:
     """The desk and the host of a world, one of them faulty; a step that does not end is an illegal one."""
     made = mutant.load()
     if mutant.module == host.__name__:
@@ -41,7 +41,7 @@ def machines(mutant: Mutant) -> dict[str, type]:
     return {"desk": guarded(beside.Desk)}
 
 
-def hosts(mutant: Mutant) -> dict[str, type]:
+def hosts(mutant: Faulty) -> dict[str, type]:
     """The same for the worlds of hosting, where the fault lies in hosting."""
     if mutant.module == agent.__name__:
         return {"agent": guarded(mutant.load().Agent)}
@@ -80,6 +80,10 @@ def guarded(machine: Any) -> type:
             signal.setitimer(signal.ITIMER_VIRTUAL, STEP_S_MAX)
             try:
                 return super().handle(input)
+            except (IllegalStep, AssertionError):
+                raise
+            except Exception as error:
+                raise AssertionError(f"a step fails: {type(error).__name__}") from error
             finally:
                 signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from tests.bodies.explorer.faulty import guarded
-from tests.bodies.explorer.mutants import Mutant, mutants
+from tests.bodies.explorer.mutants import Faulty, Mutant, mutants
 from weft.protocol.balancing import balancer, loads, memory, refusals, selection, stock
 
 ORDER = (loads, memory, selection, stock, refusals, balancer)
@@ -19,7 +19,7 @@ def all_mutants() -> list[Mutant]:
     return [mutant for module in ORDER for mutant in mutants(module)]
 
 
-def faulty_balancer(mutant: Mutant) -> Any:
+def faulty_balancer(mutant: Faulty) -> Any:
     """The machine, faulty in one place: the files that need the faulty one are read once more."""
     names = [module.__name__ for module in ORDER]
     sound = {name: sys.modules[name] for name in names}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 Path = tuple[tuple[str, int | None], ...]
 """The way to a node: a field, and a place where it is a list."""
@@ -30,6 +30,17 @@ class Mutant(NamedTuple):
         made = ModuleType(self.module)
         exec(compile(ast.fix_missing_locations(tree), f"<{self.name}>", "exec"), made.__dict__)
         return made
+
+
+class Faulty(Protocol):
+    """A module with one fault, however it was made."""
+
+    @property
+    def module(self) -> str:
+        """The name of the module."""
+
+    def load(self) -> ModuleType:
+        """The faulty module, beside the sound one."""
 
 
 class Fault(NamedTuple):

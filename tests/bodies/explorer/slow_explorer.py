@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from weft.bodies.explorer import View, World
-from weft.protocol import CancelTimer, IllegalStep, Input, Received, Send, SetTimer, TimerFired
+from weft.protocol import CancelTimer, Effect, IllegalStep, Input, Received, Send, SetTimer, TimerFired
 
 
 class State(NamedTuple):
@@ -22,6 +22,7 @@ class State(NamedTuple):
     overtaken: int = 0
     crashed: int = 0
     doubled: int = 0
+    torn: int = 0
 
 
 class Slow:
@@ -36,10 +37,21 @@ class Slow:
         machine.restore(state.machines[self.names.index(name)])
         return machine
 
-    def told(self, state: State, site: str, input: Input) -> State:
+    def told(self, state: State, site: str, input: Input) -> Iterator[State]:
+        """The state after a step, and those after a crash in the midst of it."""
         machine = self.machine(state, site)
+        effects = machine.handle(input)
+        yield self.done(state, site, machine, effects)
+        if state.crashed < self.world.crash and state.torn < self.world.torn and site in self.world.mortal:
+            lasting = [not isinstance(effect, SetTimer | CancelTimer) for effect in effects]
+            for cut in range(1, len(effects)):
+                if lasting[cut - 1] and any(lasting[cut:]):
+                    part = self.done(state, site, machine, effects[:cut])
+                    yield self.crashed(part, site)._replace(torn=state.torn + 1)
+
+    def done(self, state: State, site: str, machine: Any, effects: list[Effect]) -> State:
         flight, timers, ground = dict(state.flight), set(state.timers), state.ground
-        for effect in machine.handle(input):
+        for effect in effects:
             if isinstance(effect, Send):
                 flight[site, effect.to] = (*flight.get((site, effect.to), ()), effect.message)
             elif isinstance(effect, SetTimer):
@@ -64,11 +76,11 @@ class Slow:
                 if at == 0 and state.lost < self.world.lose:
                     yield without._replace(lost=state.lost + 1)
                 if at == 0 and state.doubled < self.world.double:
-                    yield self.told(state._replace(doubled=state.doubled + 1), pair[1], heard)
+                    yield from self.told(state._replace(doubled=state.doubled + 1), pair[1], heard)
                 if at == 0:
-                    yield self.told(without, pair[1], heard)
+                    yield from self.told(without, pair[1], heard)
                 elif state.overtaken < self.world.overtake:
-                    yield self.told(without._replace(overtaken=state.overtaken + 1), pair[1], heard)
+                    yield from self.told(without._replace(overtaken=state.overtaken + 1), pair[1], heard)
 
     def successors(self, state: State) -> Iterator[State]:
         world = self.world
@@ -77,16 +89,16 @@ class Slow:
         for choice in state.ground.choices():
             busy |= choice.due
             after = state._replace(ground=choice.after)
-            yield self.told(after, choice.site, choice.fact) if choice.heard else after
+            yield from self.told(after, choice.site, choice.fact) if choice.heard else (after,)
         for which, script in enumerate(world.scripts):
             done = state.scripts[which]
             if done < len(script):
                 scripts = (*state.scripts[:which], done + 1, *state.scripts[which + 1 :])
-                yield self.told(state._replace(scripts=scripts), *script[done])
+                yield from self.told(state._replace(scripts=scripts), *script[done])
         if not busy or state.early < world.early:
             for site, name in state.timers:
                 others = tuple(one for one in state.timers if one != (site, name))
-                yield self.told(state._replace(timers=others, early=state.early + busy), site, TimerFired(name))
+                yield from self.told(state._replace(timers=others, early=state.early + busy), site, TimerFired(name))
         if state.crashed < world.crash and world.reborn:
             yield from (self.crashed(state, site) for site in world.mortal)
 
@@ -106,6 +118,9 @@ class Slow:
             match what:
                 case "machine":
                     return self.machine(state, which)
+                case "mark":
+                    assert self.world.mark is not None
+                    return self.world.mark(self.machine(state, which))
                 case "busy":
                     return bool(state.flight) or any(choice.due for choice in state.ground.choices())
                 case "told":

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from tests.bodies.explorer import control_by_hand, faulty
+from tests.bodies.explorer import control_by_hand, faulty, looking
 from tests.bodies.explorer.mutants import Mutant, mutants
 from weft.bodies.explorer import NAMES, World, explore, run
 from weft.bodies.explorer.worlds import control
@@ -23,6 +23,7 @@ SWAPS = {
 }  # fmt: skip
 NOT_FOUND: dict[str, str] = {
     "controller.why_not: drop condition `one.state == KEPT`": "what is not over, or rests, touches what it moves",
+    "controller.on_wait_timer: off by one `1000`": "only the words of a reason differ",
 }
 
 
@@ -44,30 +45,20 @@ def all_mutants() -> list[Mutant]:
     return mutants(controller, swaps=SWAPS)
 
 
-def seen(mutant: Mutant) -> str | None:
-    """What finds a fault: the worlds, else the rules by hand."""
-    made = faulty.guarded(mutant.load().Controller)
-    found = faulty.found(mutant, control.worlds(controller=made))
-    if found is None:
-        try:
-            control_by_hand.all_rules(made)
-        except Exception as error:
-            return f"by hand: {type(error).__name__}"
-    return found
-
-
 def looked_for() -> list[Mutant]:
     return [one for one in all_mutants() if one.name not in NOT_FOUND]
 
 
-def test_of_twenty_faults_made_by_machine_at_least_nineteen_are_found() -> None:
+def test_of_twenty_faults_made_by_machine_the_worlds_alone_find_at_least_nineteen() -> None:
     chosen = random.Random(SEED).sample(looked_for(), 20)
-    missed = [one.name for one in chosen if not seen(one)]
+    missed = [one.name for one in chosen if not looking.found(one)]
     assert len(missed) * 20 <= len(chosen), f"seed {SEED}: {missed}"
 
 
-def test_every_fault_that_is_not_looked_for_is_still_made() -> None:
-    assert set(NOT_FOUND) <= {one.name for one in all_mutants()}
+def test_every_fault_that_is_called_harmless_is_still_made_and_no_world_finds_it() -> None:
+    listed = [one for one in all_mutants() if one.name in NOT_FOUND]
+    assert len(listed) == len(NOT_FOUND)
+    assert {one.name: seen for one in listed if (seen := looking.found(one))} == {}
 
 
 class PassesTheFirst(Controller):
@@ -136,9 +127,9 @@ def test_the_controller_is_known_by_name() -> None:
 
 
 @pytest.mark.long
-def test_of_all_faults_made_by_machine_nineteen_of_twenty_are_found() -> None:
+def test_of_all_faults_made_by_machine_the_worlds_alone_find_nineteen_of_twenty() -> None:
     chosen = looked_for()
-    missed = [one.name for one in chosen if not seen(one)]
+    missed = [one.name for one in chosen if not looking.found(one)]
     assert len(missed) * 20 <= len(chosen), missed
 
 

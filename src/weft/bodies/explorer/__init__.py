@@ -6,7 +6,7 @@ from weft.bodies.explorer.replay import BadScenario
 from weft.bodies.explorer.replay import read as read_scenario
 from weft.bodies.explorer.replay import write as scenario_text
 from weft.bodies.explorer.wander import Wandered, wander
-from weft.bodies.explorer.world import Choice, Ground, View, World
+from weft.bodies.explorer.world import Choice, Ground, Taken, View, World
 
 __all__ = [
     "NAMES",
@@ -14,6 +14,7 @@ __all__ = [
     "Choice",
     "Ground",
     "Result",
+    "Taken",
     "View",
     "Violation",
     "Wandered",

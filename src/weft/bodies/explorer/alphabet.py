@@ -26,7 +26,7 @@ from weft.bodies.explorer.values import (
     Snapshot,
     Timers,
 )
-from weft.bodies.explorer.world import World
+from weft.bodies.explorer.world import Taken, World
 from weft.protocol import (
     CancelTimer,
     Effect,
@@ -64,6 +64,7 @@ class Alphabet:
     def __init__(self, world: World) -> None:
         self.world = world
         self.scratch = world.machines()
+        self.before = world.machines() if world.steps else {}
         self.names = tuple(sorted(self.scratch))
         self.start = {name: machine.snapshot() for name, machine in self.scratch.items()}
         self.places: dict[Hashable, int] = {}
@@ -76,8 +77,9 @@ class Alphabet:
         self.illegal: dict[tuple[int, int], str] = {}
         self.offers_of: dict[int, list[Offer]] = {}
         self.memo = Table()
-        self.programs = Columns(3)
+        self.programs = Columns(5)
         self.steps = Columns(2)
+        self.cuts = Columns(3)
         self._programs: dict[tuple[Any, ...], int] = {}
         self.known = Columns(2, -1)
         self.known.append(0, 0)
@@ -131,14 +133,20 @@ class Alphabet:
             self.ops.append(content)
         return number
 
-    def program(self, steps: tuple[tuple[Hashable, Hashable], ...], sent: int = 0) -> int:
-        """The number of a list of changes, each an operation at a place."""
-        number = self._programs.get((steps, sent))
+    def program(
+        self, steps: tuple[tuple[Hashable, Hashable], ...], sent: int = 0, site: str = "", cuts: tuple[int, ...] = ()
+    ) -> int:
+        """The number of a list of changes, each an operation at a place; a machine may crash after some of them."""
+        number = self._programs.get((steps, sent, site, cuts))
         if number is None:
-            first = self.steps.size
+            parts = [self.program(steps[:cut]) for cut in cuts]
+            first, first_cut = self.steps.size, self.cuts.size
             for place, op in steps:
                 self.steps.append(self.place(place), self.op(op))
-            number = self._programs[steps, sent] = self.programs.append(first, self.steps.size, sent)
+            for part in parts:
+                self.cuts.append(part, self.place(GROUND), self.op(("crash", site)))
+            number = self.programs.append(first, self.steps.size, sent, first_cut, self.cuts.size)
+            self._programs[steps, sent, site, cuts] = number
         return number
 
     def resolve(self, value: int, op: int) -> None:
@@ -156,6 +164,10 @@ class Alphabet:
     def follow(self, value: int, op: int) -> tuple[int, int]:
         """The value after an operation, and the program that goes with it."""
         held = self.values[value]
+        if op == kernel.TEAR:
+            may = held.torn < self.world.torn and held.crashed < self.world.crash
+            after = held._replace(torn=held.torn + 1, crashed=held.crashed + 1)
+            return (self.value(after) if may else kernel.FORBIDDEN), 0
         if op in BUDGETS:
             name = BUDGETS[op]
             most = {"early": self.world.early, "lost": self.world.lose, "overtaken": self.world.overtake,
@@ -178,10 +190,16 @@ class Alphabet:
                 return self.value((GROUND, held[1].perform(*rest))), 0
             case "become":
                 return self.value(rest[0]), 0
+            case "crash":
+                ground, changes = self.reborn(held[1], rest[0])
+                return self.value((GROUND, ground)), self.program(changes)
         raise AssertionError(what)
 
-    def step(self, value: int, op: int, held: Snapshot, input: Input) -> tuple[int, int]:
-        """What a machine makes of an input."""
+    def step(self, value: int, op: int, held: Snapshot | None, input: Input) -> tuple[int, int]:
+        """What a machine makes of an input; a message to one that there is not is no legal step."""
+        if held is None:
+            self.illegal[value, op] = f"there is nobody to hear {input}"
+            return kernel.ILLEGAL, 0
         machine = self.scratch[held.site]
         machine.restore(held.snapshot)
         try:
@@ -190,9 +208,25 @@ class Alphabet:
             self.illegal[value, op] = str(error).splitlines()[0]
             return kernel.ILLEGAL, 0
         self.told[value, op] = effects
+        if self.world.steps:
+            before = self.before[held.site]
+            before.restore(held.snapshot)
+            taken = Taken(before, input, effects, machine)
+            for claim, holds in self.world.steps.items():
+                if not holds(taken):
+                    self.illegal[value, op] = claim
+                    return kernel.ILLEGAL, 0
         steps = tuple(self.change(held.site, effect) for effect in effects)
         sent = sum(isinstance(effect, Send) for effect in effects)
-        return self.value(Snapshot(held.site, machine.snapshot())), self.program(steps, sent)
+        cuts = self.cuts_of(held.site, effects)
+        return self.value(Snapshot(held.site, machine.snapshot())), self.program(steps, sent, held.site, cuts)
+
+    def cuts_of(self, site: str, effects: tuple[Effect, ...]) -> tuple[int, ...]:
+        """After how many effects of a step its machine may crash: timers, which a crash clears, make no difference."""
+        if not (self.world.torn and self.world.crash and self.world.reborn and site in self.world.mortal):
+            return ()
+        lasting = [not isinstance(effect, SetTimer | CancelTimer) for effect in effects]
+        return tuple(cut for cut in range(1, len(effects)) if lasting[cut - 1] and any(lasting[cut:]))
 
     def change(self, site: str, effect: Effect) -> tuple[Hashable, Hashable]:
         """What an effect changes: an operation, and where."""
@@ -260,6 +294,11 @@ class Alphabet:
 
     def crash(self, ground: Any, site: str) -> Offer:
         """A machine crashes and comes back with what it had remembered."""
+        after, changes = self.reborn(ground, site)
+        return Offer(kernel.CRASH, (GROUND, after), site, None, changes, Crashed())
+
+    def reborn(self, ground: Any, site: str) -> tuple[Any, tuple[tuple[Hashable, Hashable], ...]]:
+        """The ground after a crash, and what else the crash changes."""
         assert self.world.reborn is not None
         after = ground.crash(site)
         reborn: Machine = self.world.reborn(site, after)
@@ -269,7 +308,7 @@ class Alphabet:
         for which, script in enumerate(self.world.scripts):
             if script and script[0][0] == site:
                 changes.append((which, ("become", Place(which, 0))))
-        return Offer(kernel.CRASH, (GROUND, after), site, None, tuple(changes), Crashed())
+        return after, tuple(changes)
 
     def offers_for(self, rows: Any) -> None:
         """Finds out what all values of some rows offer."""
@@ -291,28 +330,31 @@ class Alphabet:
 
     def least_mark(self, row: Any) -> Any:
         """The mark that a row is known by: the least of all that differ only in who is who."""
-        miss = np.zeros(3, np.int64)
+        miss = np.zeros(4, np.int64)
         while True:
             mark = self.mark(row)
             if kernel.least(row.copy(), mark, self.tables()[4], miss) >= 0:
                 return mark
             self.resolve(int(miss[0]), int(miss[1]))
 
-    def take(self, row: Any, place: int, at: int, busy: bool) -> tuple[int, Any]:
-        """Takes the offer `at` of what stands at a place as the compiled part would: how it went, the row after."""
+    def take(self, row: Any, place: int, at: int, busy: bool, cut: int = kernel.WHOLE) -> tuple[int, Any, int]:
+        """Takes the offer `at` of what stands at a place as the compiled part would, whole or up to a cut.
+
+        Gives how it went, the row after, and how many cuts the whole step has.
+        """
         offer = int(self.known.arrays[0][row[place]]) + at
-        miss = np.zeros(3, np.int64)
+        miss = np.zeros(4, np.int64)
         while True:
             after = self.widened(row.reshape(1, -1))[0].copy()
             offers, _, programs, memo, _ = self.tables()
             mark = np.zeros(2, np.uint64)
-            told = kernel.take(after, mark, place, offer, busy, self.places[FAULTS], offers, programs, memo, miss)
+            told = kernel.take(after, mark, place, offer, cut, busy, self.places[FAULTS], offers, programs, memo, miss)
             if told != kernel.MISSING:
-                return told, after
+                return told, after, int(miss[3])
             self.resolve(int(miss[0]), int(miss[1]))
 
     def tables(self) -> tuple[Any, Any, Any, Any, Any]:
         """Offers, what is busy, programs, the memo and other names, as the compiled part wants them."""
         offers = (self.known.arrays[0], self.known.arrays[1], *self.offers.arrays)
-        programs = (self.programs.arrays[0], self.programs.arrays[1], *self.steps.arrays, self.programs.arrays[2])
+        programs = (*self.programs.arrays[:2], *self.steps.arrays, *self.programs.arrays[2:], *self.cuts.arrays)
         return offers, self.busy, programs, self.memo.arrays, self.names_again.tables(self.places, len(self.values))

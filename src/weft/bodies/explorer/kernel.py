@@ -19,7 +19,9 @@ OFFERS, RENAME = -1, -2
 """What may be missing of a value besides what operations make of it: its offers; from RENAME down, its other names."""
 FREE, IDLE_ONLY, OPTIONAL = 0, 1, 2
 """How an offer may be taken: always; when nothing else is under way, else as a fault; always, but it need not come."""
-EARLY, LOSE, OVERTAKE, CRASH, DOUBLE, FIRST_OP = 3, 4, 5, 6, 7, 8
+EARLY, LOSE, OVERTAKE, CRASH, DOUBLE, TEAR, FIRST_OP = 3, 4, 5, 6, 7, 8, 9
+WHOLE = -1
+"""A step of which all effects are done; any other is a cut, from 0 up: some are done, then its machine crashes."""
 
 
 @compiled
@@ -96,11 +98,44 @@ def perform(row: Any, mark: Any, program: int, programs: Any, memo: Any, miss: A
 
 
 @compiled
+def charge(row: Any, mark: Any, budget: int, kind: int, memo: Any, miss: Any) -> Any:
+    """Counts a fault; below 0 where there may be no more of its kind, or that is not known yet."""
+    found = lookup(memo, row[budget], kind)
+    if found < 0:
+        miss[0] = row[budget]
+        miss[1] = kind
+        return MISSING
+    if memo[1][found] == FORBIDDEN:
+        return FORBIDDEN
+    change(row, mark, budget, memo[1][found])
+    return 0
+
+
+@compiled
+def tear(row: Any, mark: Any, cut: int, budget: int, programs: Any, memo: Any, miss: Any) -> Any:
+    """Does the effects of a step up to a cut; then its machine crashes, and comes back with what it had remembered."""
+    charged = charge(row, mark, budget, TEAR, memo, miss)
+    if charged < 0:
+        return charged
+    if perform(row, mark, programs[7][cut], programs, memo, miss) < 0:
+        return MISSING
+    ground = programs[8][cut]
+    found = lookup(memo, row[ground], programs[9][cut])
+    if found < 0:
+        miss[0] = row[ground]
+        miss[1] = programs[9][cut]
+        return MISSING
+    change(row, mark, ground, memo[1][found])
+    return perform(row, mark, memo[2][found], programs, memo, miss)
+
+
+@compiled
 def take(
     row: Any,
     mark: Any,
     place: int,
     offer: int,
+    cut: int,
     busy: bool,
     budget: int,
     offers: Any,
@@ -108,25 +143,24 @@ def take(
     memo: Any,
     miss: Any,
 ) -> Any:
-    """Takes an offer in a row: 1 without a fault, 0 with one, else why not; messages sent are left in miss[2]."""
+    """Takes an offer in a row, whole or up to a cut: 1 without a fault, 0 with one, else why not.
+
+    How many messages were sent is left in miss[2], how many cuts the step has in miss[3].
+    """
     kind = offers[2][offer]
     sound = 1
+    miss[2] = 0
+    miss[3] = 0
     if kind == IDLE_ONLY and busy:
         kind = EARLY
     if kind >= EARLY:
-        found = lookup(memo, row[budget], kind)
-        if found < 0:
-            miss[0] = row[budget]
-            miss[1] = kind
-            return MISSING
-        if memo[1][found] == FORBIDDEN:
-            return FORBIDDEN
-        change(row, mark, budget, memo[1][found])
+        charged = charge(row, mark, budget, kind, memo, miss)
+        if charged < 0:
+            return charged
         sound = 0
     elif kind == OPTIONAL:
         sound = 0
     change(row, mark, place, offers[3][offer])
-    miss[2] = 0
     site = offers[4][offer]
     if site >= 0:
         found = lookup(memo, row[site], offers[5][offer])
@@ -138,9 +172,13 @@ def take(
             miss[0] = row[site]
             miss[1] = offers[5][offer]
             return ILLEGAL
-        change(row, mark, site, memo[1][found])
         program = memo[2][found]
+        if cut != WHOLE:
+            torn = tear(row, mark, programs[5][program] + cut, budget, programs, memo, miss)
+            return torn if torn < 0 else 0
+        change(row, mark, site, memo[1][found])
         miss[2] = programs[4][program]
+        miss[3] = programs[6][program] - programs[5][program]
         if perform(row, mark, program, programs, memo, miss) < 0:
             return MISSING
     if offers[6][offer] >= 0 and perform(row, mark, offers[6][offer], programs, memo, miss) < 0:
@@ -201,7 +239,7 @@ def expand(  # noqa: PLR0912, PLR0915 one pass over everything a state offers
     width = rows.shape[1]
     row = np.empty(width, np.int32)
     mark = np.empty(2, np.uint64)
-    miss = np.zeros(3, np.int64)
+    miss = np.zeros(4, np.int64)
     count = 0
     lacks = 0
     redo = 0
@@ -233,32 +271,38 @@ def expand(  # noqa: PLR0912, PLR0915 one pass over everything a state offers
         for place in range(width):
             value = rows[source, place]
             for offer in range(offers[0][value], offers[1][value]):
-                row[:] = rows[source]
-                mark[0] = marks[source, 0]
-                mark[1] = marks[source, 1]
-                told = take(row, mark, place, offer, busy, budget, offers, programs, memo, miss)
-                if told == FORBIDDEN:
-                    continue
-                if told == ILLEGAL:
-                    if illegal < 0 or source < illegal:
-                        illegal = source
-                        illegal_value = miss[0]
-                        illegal_op = miss[1]
-                    continue
-                if told == MISSING or least(row, mark, symmetry, miss) < 0:
-                    known = False
-                    if lacks < missing.shape[0]:
-                        missing[lacks, 0] = miss[0]
-                        missing[lacks, 1] = miss[1]
-                        lacks += 1
-                    continue
-                out_rows[count] = row
-                out_marks[count, 0] = mark[0]
-                out_marks[count, 1] = mark[1]
-                out_source[count] = source
-                out_sound[count] = told
-                out_sent[count] = miss[2]
-                count += 1
+                cut = WHOLE
+                cuts = 0
+                while cut < cuts:
+                    row[:] = rows[source]
+                    mark[0] = marks[source, 0]
+                    mark[1] = marks[source, 1]
+                    told = take(row, mark, place, offer, cut, busy, budget, offers, programs, memo, miss)
+                    if cut == WHOLE:
+                        cuts = miss[3]
+                    cut += 1
+                    if told == FORBIDDEN:
+                        continue
+                    if told == ILLEGAL:
+                        if illegal < 0 or source < illegal:
+                            illegal = source
+                            illegal_value = miss[0]
+                            illegal_op = miss[1]
+                        continue
+                    if told == MISSING or least(row, mark, symmetry, miss) < 0:
+                        known = False
+                        if lacks < missing.shape[0]:
+                            missing[lacks, 0] = miss[0]
+                            missing[lacks, 1] = miss[1]
+                            lacks += 1
+                        continue
+                    out_rows[count] = row
+                    out_marks[count, 0] = mark[0]
+                    out_marks[count, 1] = mark[1]
+                    out_source[count] = source
+                    out_sound[count] = told
+                    out_sent[count] = miss[2]
+                    count += 1
         if not known:
             count = first
             again[redo] = source

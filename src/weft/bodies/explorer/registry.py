@@ -11,11 +11,11 @@ from typing import Any
 from weft.bodies.explorer.explore import Result, run
 from weft.bodies.explorer.replay import BadScenario, Replayed, Scenario, replay
 from weft.bodies.explorer.world import World
-from weft.bodies.explorer.worlds import balancing, control, exclusion, hosting, move, scaling
+from weft.bodies.explorer.worlds import balancing, control, exclusion, hosting, move, scaling, torn
 
 _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
-    "hosting": hosting.worlds,
-    "move": move.worlds,
+    "hosting": lambda as_published, long: (*hosting.worlds(as_published, long), *torn.hosts()),
+    "move": lambda as_published, long: (*move.worlds(as_published, long), *torn.moves()),
     "balancing": balancing.worlds,
     "exclusion": exclusion.worlds,
     "scaling": scaling.worlds,

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.bodies.explorer import kernel
 from weft.bodies.explorer.alphabet import Alphabet, Offer
+from weft.bodies.explorer.values import CrashedAfter
 from weft.protocol import Effect, Input
 from weft.protocol import story_line as line
 
@@ -28,18 +29,26 @@ def steps(alphabet: Alphabet, row: Any) -> Iterator[tuple[Told, Any]]:
     busy = bool(alphabet.busy[row].any())
     for place in range(row.size):
         for at, offer in enumerate(alphabet.offers_of.get(int(row[place]), ())):
-            how, after = alphabet.take(row, place, at, busy)
+            how, after, cuts = alphabet.take(row, place, at, busy)
             if how != kernel.FORBIDDEN:
                 yield as_told(alphabet, offer, row), after
+            for cut in range(cuts):
+                how, after, _ = alphabet.take(row, place, at, busy, cut)
+                if how != kernel.FORBIDDEN:
+                    yield as_told(alphabet, offer, row, cut), after
 
 
-def as_told(alphabet: Alphabet, offer: Offer, row: Any) -> Told:
-    """How an offer that was taken from a row is told."""
+def as_told(alphabet: Alphabet, offer: Offer, row: Any, cut: int = kernel.WHOLE) -> Told:
+    """How an offer that was taken from a row, whole or up to a cut, is told."""
     if offer.unheard is not None:
         return Told(offer.site, offer.unheard, ())
     assert offer.input is not None
     key = int(row[alphabet.places[offer.site]]), alphabet.op(("tell", offer.input))
-    return Told(offer.site, offer.input, alphabet.told.get(key, ()), alphabet.illegal.get(key, ""))
+    effects = alphabet.told.get(key, ())
+    if cut != kernel.WHOLE:
+        done = alphabet.cuts_of(offer.site, effects)[cut]
+        return Told(offer.site, CrashedAfter(offer.input, done), effects[:done])
+    return Told(offer.site, offer.input, effects, alphabet.illegal.get(key, ""))
 
 
 class Path:

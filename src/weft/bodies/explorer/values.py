@@ -45,6 +45,7 @@ class Faults(NamedTuple):
     overtaken: int = 0
     crashed: int = 0
     doubled: int = 0
+    torn: int = 0
 
 
 class Lost(Input, frozen=True):
@@ -56,3 +57,10 @@ class Lost(Input, frozen=True):
 
 class Crashed(Input, frozen=True):
     """A machine that lost what it had not remembered."""
+
+
+class CrashedAfter(Input, frozen=True):
+    """A machine that crashed in the midst of a step, after so many of its effects."""
+
+    input: Input
+    effects: int

@@ -18,6 +18,8 @@ from weft.bodies.explorer.story import Told, as_told, told
 from weft.bodies.explorer.world import Claim, View, World
 
 STEPS_MAX = 100_000
+TEAR_ONCE_IN = 8
+"""Of steps that a crash can tear, one in so many is torn, as long as the world allows it."""
 
 
 class Wandered(NamedTuple):
@@ -101,7 +103,13 @@ def _step(alphabet: Alphabet, row: Any, rng: Random) -> tuple[Told, Any] | None:
     ]  # fmt: skip
     rng.shuffle(offers)
     for place, at, offer in offers:
-        how, after = alphabet.take(row, place, at, busy)
-        if how != kernel.FORBIDDEN:
-            return as_told(alphabet, offer, row), after
+        how, after, cuts = alphabet.take(row, place, at, busy)
+        if how == kernel.FORBIDDEN:
+            continue
+        if cuts and not rng.randrange(TEAR_ONCE_IN):
+            cut = rng.randrange(cuts)
+            torn, crashed, _ = alphabet.take(row, place, at, busy, cut)
+            if torn != kernel.FORBIDDEN:
+                return as_told(alphabet, offer, row, cut), crashed
+        return as_told(alphabet, offer, row), after
     return None

@@ -96,6 +96,18 @@ class View:
 Claim = Callable[[View], bool]
 
 
+class Taken(NamedTuple):
+    """A step of a machine: as it was before, what it was told, what it asked for, and as it is after."""
+
+    before: Any
+    input: Input
+    effects: tuple[Effect, ...]
+    after: Any
+
+
+StepClaim = Callable[[Taken], bool]
+
+
 class World(NamedTuple):
     """What is explored: who takes part, what may go wrong and how often, and what must hold."""
 
@@ -113,6 +125,8 @@ class World(NamedTuple):
     mortal: tuple[str, ...] = ()
     lose: int = 0
     crash: int = 0
+    torn: int = 0
+    """How many of the crashes may come between two effects of one step."""
     early: int = 0
     """How many timers may fire while messages or facts are still under way; all others wait until nothing else can."""
     overtake: int = 0
@@ -130,3 +144,5 @@ class World(NamedTuple):
     """Whether every run must end by itself: no steps in a circle. Then the most messages of any run are counted too."""
     sent_max: int | None = None
     """The most messages that any run may send."""
+    steps: Mapping[str, StepClaim] = {}
+    """What holds of every step, by the sentence that says so; asked once for each state of a machine and input."""

@@ -4,32 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.bodies.explorer.world import World
-from weft.bodies.explorer.worlds import balancing_published
+from weft.bodies.explorer.world import Claim, World
+from weft.bodies.explorer.worlds import balancing_published, strange
 from weft.bodies.explorer.worlds import balancing_trees as trees
-from weft.bodies.explorer.worlds.balancing_claims import claims, mark, quiet
+from weft.bodies.explorer.worlds.balancing_claims import claims, mark, numbers_written, quiet
 from weft.bodies.explorer.worlds.balancing_ground import Land, Tree, land
+from weft.bodies.explorer.worlds.balancing_strange import STEPS, answer, stale, unmeant
 from weft.protocol import Machine
-from weft.protocol.balancing import Balancer
+from weft.protocol.balancing import Balancer, Refuse
 
 
-def world(name: str, case: Tree, balancer: type[Balancer] = Balancer, **faults: Any) -> World:
-    """A world in which every site of a case looks as often as it says."""
+def world(
+    name: str, case: Tree, balancer: type[Balancer] = Balancer, unmeant_too: bool = False, **faults: Any
+) -> World:
+    """A world in which every site of a case looks as often as it says.
+
+    With `unmeant_too`, every site hears in every state what cannot be meant.
+    """
 
     def reborn(site: str, ground: Land | None) -> Machine:
         memory = ground.memory(site) if ground else case.memory(site)
         return balancer(site, case.parent[site], case.children[site], case.streams, memory, case.limits, ground is None)
 
+    def machines() -> dict[str, Machine]:
+        return {site: reborn(site, None) for site in case.parent}
+
+    more: dict[str, Claim] = {"every number is written down before it is used": numbers_written}
+    if unmeant_too:
+        more = strange.refusing(machines, case.parent, unmeant, Refuse, answer)
+        more |= strange.passing(machines, case.parent, stale)
     return World(
         name,
-        lambda: {site: reborn(site, None) for site in case.parent},
+        machines,
         land(case),
         (),
-        claims(case),
+        {**claims(case), **(more if unmeant_too or faults.get("torn") else {})},
         quiet,
         reborn,
         tuple(case.parent),
         mark=mark,
+        steps=STEPS,
         **faults,
     )
 
@@ -70,11 +84,11 @@ def brisk(**machines: Any) -> tuple[World, ...]:
     def of(name: str, case: Tree, **faults: Any) -> World:
         return world(name, case, **faults, **machines)
 
-    calm = [of(name, case) for name, case in trees.ALL.items()]
+    calm = [of(name, case, unmeant_too=True) for name, case in trees.ALL.items()]
     return (
         *calm,
-        of("an offer, a crash", trees.OFFER, crash=1),
-        of("a demand, a crash", trees.MORE, crash=1),
+        of("an offer, a crash", trees.OFFER, crash=1, torn=1),
+        of("a demand, a crash", trees.MORE, crash=1, torn=1),
         of("an offer, a loss and an early timer", trees.OFFER_TWICE, lose=1, early=1),
         of("a demand, a loss and an early timer", trees.DEMAND_TWICE, lose=1, early=1),
         of("a load that a crash forgets", trees.FORGETS, crash=1),

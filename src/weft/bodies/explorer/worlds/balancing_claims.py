@@ -13,7 +13,7 @@ import msgspec
 
 from weft.bodies.explorer.world import Claim, View
 from weft.bodies.explorer.worlds.balancing_ground import FAULTS, Land, Tree
-from weft.protocol.balancing import Memory
+from weft.protocol.balancing import Demand, Memory, Offer
 
 LEAVING = ("lent", "stopping", "giving")
 ANSWERED = ("accepted", "promised")
@@ -116,11 +116,14 @@ def one_at_a_time(site: str, view: View) -> bool:
 
 
 def room_is_kept(site: str, view: View) -> bool:
-    """Where loads do not change, all that room is kept for fits."""
+    """Where loads do not change, all that room is kept for fits, beside what is here and what may come back."""
     machine = view.machine(site)
-    if not any(machine.rows[peer].state in ("held", "taking") for peer in machine.peers):
+    rows = [machine.rows[peer] for peer in machine.peers]
+    if not any(row.state in ("held", "taking") for row in rows):
         return True
-    fits = all(a <= b for a, b in zip(machine.committed(), machine.marks.most, strict=True))
+    comes = [part.loads for row in rows if row.state in ("held", "taking", "giving") for part in row.parts()]
+    sums = (sum(one) for one in zip(machine.none, *machine.memory.here.values(), *comes, strict=True))
+    fits = all(load <= most for load, most in zip(sums, machine.limits.thresholds().most, strict=True))
     return fits or bool(view.ground.changed)
 
 
@@ -227,6 +230,16 @@ OF_ONE: dict[str, Callable[[str, View], bool]] = {
     "a site knows whether it has looked since it came up": looked,
 }
 AGREED = "both sides speak of the same operators"
+
+
+def numbers_written(view: View) -> bool:
+    """What bears a number was said after the number was written down, so that no life uses it twice."""
+    counts = {site: view.ground.memory(site).count for site in view.ground.case.parent}
+    return not any(
+        isinstance(message, Offer | Demand) and message.number > counts[site]
+        for (site, _), messages in view.flight
+        for message in messages
+    )
 
 
 def claims(case: Tree) -> dict[str, Claim]:

@@ -50,6 +50,8 @@ TWO_SMALL = Tree(
     CHAIN, "s@a! p@a=38<s q@m=52! x@m=8<s y@m=8<s z@r=38<x,y", checks="m*0", only="demand",
     ends=("p@a x@a y@r z@r", "p@a x@r y@a z@r"),
 )  # fmt: skip
+COMES_BACK = Tree(CHAIN, "s@a! p@a=53<s y@a=8<p q@m=50! x@m=8<y z@r=30<x", checks="m*0")
+ENGAGED = Tree(FORK, "s@a! t@b! x@a=50<s y@a=15<x u@b=50<t v@b=12<u z@r=30<y,v", checks="a*0")
 CHOOSE = Tree(CHAIN, "s@a! p@a=30<s q@m=50! x@m=15<s z@r=42<x", ends=("p@a x@a z@r",))
 CHOOSE_UP = Tree(CHAIN, "s@a! p@a=42<s q@m=50! x@m=15<s z@r=30<x", ends=("p@a x@r z@r",))
 PARTIAL = Tree(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.bodies.explorer.world import View, World
+from weft.bodies.explorer.world import Taken, View, World
 from weft.bodies.explorer.worlds.control_ground import CONTROLLER, FAULTS, Board, Plot
-from weft.protocol.control import Controller
+from weft.protocol.control import Advise, AskFor, Considered, Controller, Decline, Forgotten, Rested
 
 
 def _without(fault: str) -> Callable[[View], bool]:
@@ -28,6 +28,36 @@ def remembered(view: View) -> bool:
     return known["asked"] == {*ground.under_way} and known["resting"] == {*ground.resting}
 
 
+def moved(view: View) -> bool:
+    """The controller knows what every change moves, and of one that failed that it moved nothing."""
+    ground, case = view.ground, view.ground.case
+    rows = [row for row in view.machine(CONTROLLER).rows.values() if row.state in ("asked", "resting", "kept")]
+    failed = {row.number for row in rows if row.state == "resting" and row.number not in ground.kept}
+    return all(row.shifts == (() if row.number in failed else (case.shift(row.number),)) for row in rows)
+
+
+def kept_after_rest(step: Taken) -> bool:
+    """What was moved is kept as it is after its rest; what failed is forgotten then."""
+    rested = [effect.number for effect in step.effects if isinstance(effect, Rested)]
+    rows = {row.number: row for row in step.before.rows.values()}
+    return all((Forgotten(number) in step.effects) != bool(rows[number].shifts) for number in rested)
+
+
+def declined_with_cause(step: Taken) -> bool:
+    """What rules wished is declined, when all have looked, only for what touches the same, or for what it undoes."""
+    if not isinstance(step.input, Considered):
+        return True
+    rows = {row.number: row for row in step.before.rows.values() if row.who or row.shifts}
+    asked = {effect.number for effect in step.effects if isinstance(effect, AskFor | Advise)}
+    beside = [row for row in rows.values() if row.state in ("asked", "waiting", "resting") or row.number in asked]
+    kept = [(shift.of, shift.before) for row in rows.values() if row.state == "kept" for shift in row.shifts]
+    for number in (effect.number for effect in step.effects if isinstance(effect, Decline)):
+        touched = any({*rows[number].touches} & {*row.touches} for row in beside)
+        if not touched and not any((shift.of, shift.after) in kept for shift in rows[number].shifts):
+            return False
+    return True
+
+
 def answered(view: View) -> bool:
     """Every wish has its answer, everything rested, and persons, sites and rules got what they should."""
     ground: Board = view.ground
@@ -46,6 +76,11 @@ INVARIANTS = {
     **{fault: _without(fault) for fault in FAULTS},
     "whatever waits has a timer, and nothing else": under_a_timer,
     "what is under way and what rests is known": remembered,
+    "what changes move is known": moved,
+}
+STEPS = {
+    "what was moved is kept after its rest, what failed is forgotten": kept_after_rest,
+    "what rules wished is declined only for what touches the same, or for what it undoes": declined_with_cause,
 }
 
 
@@ -60,7 +95,7 @@ def world(
     board = Board(case, silent_left=case.silent, advises=advises)
     return World(
         name, lambda: {CONTROLLER: reborn(CONTROLLER, None)}, board, (), INVARIANTS, answered, reborn, (CONTROLLER,),
-        **faults,
+        steps=STEPS, **faults,
     )  # fmt: skip
 
 
@@ -94,6 +129,8 @@ def worlds(
         of("sites agree while rules look", Plot("scale o a>b, promise p b>c, balance q c>d", ("2",))),
         of("sites agree where rules advise", Plot("scale o a>b, promise p b>c, person q c>a", ("2",)), advises=True),
         of("sites agree upon what rests", Plot("balance o a>b, balance p b>c, scale o b>a", ("1 2",))),
+        of("a change by another door, elsewhere", Plot("person o a>b, balance p c>d", ("2",), "1", expected="2")),
+        of("a change elsewhere, early timers", Plot("person o a>b, balance p c>d", ("2",), "1"), early=2),
         of("all who wish", Plot(all_kinds, ("3 4 5",))),
         of("no word of a change", Plot("balance o a>b, balance o b>a, person p b>c", ("1", "2"), silent=1)),
         of("early timers", Plot("person o a>b, person p b>c, balance q c>d", ("3",)), early=2),

@@ -37,7 +37,9 @@ UNDONE = "no rule undoes what was changed a while ago"
 TWICE = "every wish is answered once"
 ACTED = "where it advises, only persons' wishes and what sites agreed upon are asked for"
 RELENTED = "only what rested has rested, and only what was kept is forgotten"
-FAULTS = (TOGETHER, PASSED, BLIND, HASTE, UNDONE, TWICE, ACTED, RELENTED)
+UNWEIGHED = "what rules wish is weighed when all of them have looked"
+OTHERWISE = "advice is told as it was wished"
+FAULTS = (TOGETHER, PASSED, BLIND, HASTE, UNDONE, TWICE, ACTED, RELENTED, UNWEIGHED, OTHERWISE)
 
 
 class Plot:
@@ -65,6 +67,10 @@ class Plot:
     def who(self, number: int) -> str:
         """Whose wish it is."""
         return self.wishes[number][0]
+
+    def shift(self, number: int) -> Shift:
+        """What a wish would change."""
+        return self.wishes[number][1]
 
     def touches(self, number: int) -> tuple[str, ...]:
         """What a wish touches."""
@@ -136,8 +142,10 @@ class Board(msgspec.Struct, frozen=True):
                     fault=self.fault or fault, open=_less(self.open, number), asked=_more(self.asked, number),
                     under_way=_more(self.under_way, number),
                 )  # fmt: skip
-            case Advise(number):
-                fault = self.wrong(number) or ("" if self.advises and not self.case.acts(number) else ACTED)
+            case Advise(number, who, shifts, reason):
+                told = (who, shifts, reason) == (self.case.who(number), (self.case.shift(number),), _reason(number))
+                fault = self.wrong(number) if told else OTHERWISE
+                fault = fault or ("" if self.advises and not self.case.acts(number) else ACTED)
                 fault = fault or (TOGETHER if any(self.case.meet(number, one) for one in self.advised) else "")
                 advised = self.advised if number in self.case.free else _more(self.advised, number)
                 return self.but(
@@ -175,6 +183,8 @@ class Board(msgspec.Struct, frozen=True):
             return ""
         if not self.looks or number not in (case.looks[self.looks - 1] or ()):
             return BLIND
+        if self.looking:
+            return UNWEIGHED
         if any(case.meet(number, one) for one in self.resting):
             return HASTE
         return UNDONE if any(case.undoes(number, one) for one in self.kept) else ""
@@ -224,7 +234,7 @@ class Board(msgspec.Struct, frozen=True):
             after = self.but(told=told, resting=_more(self.resting, number), kept=_more(self.kept, number))
             return Choice(CONTROLLER, Noticed(number, (shift,), touches), after)
         after = self.but(told=told, open=_more(self.open, number))
-        return Choice(CONTROLLER, Wished(number, who, (shift,), touches, "", look), after)
+        return Choice(CONTROLLER, Wished(number, who, (shift,), touches, _reason(number), look), after)
 
     def crash(self, site: str) -> Board:
         """The desk is lost with its controller, and what was under way with it."""
@@ -233,6 +243,10 @@ class Board(msgspec.Struct, frozen=True):
     def but(self, **changes: Any) -> Board:
         """The same board, changed."""
         return msgspec.structs.replace(self, **changes)
+
+
+def _reason(number: int) -> str:
+    return f"reason {number}"
 
 
 def _more(numbers: tuple[int, ...], number: int) -> tuple[int, ...]:

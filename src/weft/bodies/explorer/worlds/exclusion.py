@@ -8,16 +8,10 @@ from typing import Any
 import msgspec
 
 from weft.bodies.explorer.world import Choice, View, World
+from weft.bodies.explorer.worlds import strange
+from weft.bodies.explorer.worlds.exclusion_claims import STEPS, in_order, rules, unmeant
 from weft.protocol import Effect
-from weft.protocol.exclusion import (
-    Core,
-    Enter,
-    Entered,
-    Exit,
-    Member,
-    Refuse,
-)
-from weft.protocol.exclusion.member import ASKING, CALLED, LENT
+from weft.protocol.exclusion import Core, Enter, Entered, Exit, Member, Refuse
 from weft.protocol.published.two_groups import TwoGroups, TwoGroupsAsPublished
 from weft.protocol.rivals.joung import Ra1, Ra2
 
@@ -28,8 +22,6 @@ REFUSED = "no message is refused"
 
 FORKS_SENT_MAX = 3
 """Messages for each request and competitor, on average over any run. The rules alone give 6 (see decision 010)."""
-
-RULES = "an open door makes nobody wait, giving way opens it, whoever makes others wait calls back what it lent"
 
 Conflicts = frozenset[tuple[str, str]]
 
@@ -81,33 +73,6 @@ def names(sizes: Iterable[int]) -> dict[str, str]:
     return {f"{group}{at}": group for group, size in zip("abcdef", sizes, strict=False) for at in range(1, size + 1)}
 
 
-def standings(machine: Any) -> list[Any]:
-    """How a member stands, or each of a core's."""
-    members = machine.members.values() if hasattr(machine, "members") else (machine,)
-    return [member.rows[member.name] for member in members]
-
-
-def rules(names: Iterable[str]) -> dict[str, Any]:
-    """What the rules of `member` say of each member that asks, seen from outside."""
-
-    def hold(row: Any) -> bool:
-        away = [fork.away for fork in row.forks.values() if fork.away]
-        waits = _kept_waiting(row)
-        here = any(fork.held and fork.away for fork in row.forks.values())
-        keeps = waits and (row.door == "open" or LENT in away)
-        needless = not waits and CALLED in away
-        return not (here or keeps or needless or (away and row.door == "shut"))
-
-    def of(name: str) -> Any:
-        return lambda view: all(hold(row) for row in standings(view.machine(name)) if row.state == ASKING)
-
-    return {f"{RULES}: {name}": of(name) for name in names}
-
-
-def _kept_waiting(row: Any) -> bool:
-    return any(fork.held and fork.wants and not fork.patient for fork in row.forks.values())
-
-
 def quiet(view: View) -> bool:
     """Everyone has been inside as often as it wanted, and nothing is under way."""
     return not view.busy and all(phase == OUT for _, phase, _ in view.ground.members)
@@ -133,10 +98,12 @@ def world(
     all_others: bool = False,
     sent_each: int | None = FORKS_SENT_MAX,
     alike: bool = False,
+    unmeant_too: bool = False,
     **more: Any,
 ) -> World:
     """Groups of these sizes; each member wants to be inside so many times. All groups exclude one another, or as a
-    chain only those side by side. A member knows its competitors, or `all_others` where its algorithm asks everyone."""
+    chain only those side by side. A member knows its competitors, or `all_others` where its algorithm asks everyone.
+    With `unmeant_too`, every member hears in every state what cannot be meant."""
     groups = names(sizes)
     counts = (requests,) * len(groups) if isinstance(requests, int) else requests
     letters = sorted(set(groups.values()))
@@ -157,16 +124,27 @@ def world(
     name = f"{'-'.join(map(str, sizes)) if chain else '+'.join(map(str, sizes))} {each}"
     if more.get("double"):
         name += ", a message twice"
+
+    def machines() -> dict[str, Any]:
+        return {name: member(name, group, competitors(name, group)) for name, group in groups.items()}
+
+    claims = invariants(groups, conflicts, refusals=bool(more.get("double"))) | (rules(groups) if sent_each else {})
+    if unmeant_too:
+        claims |= strange.refusing(machines, groups, unmeant, Refuse)
+    if unmeant_too and not hasattr(member, "onward"):  # a core has several members, not one
+        rivals = [(one, other) for one in groups for other in competitors(one, groups[one]) if one < other]
+        claims |= in_order(rivals)
     return World(
         f"{label}{' ' if label else ''}{name}",
-        lambda: {name: member(name, group, competitors(name, group)) for name, group in groups.items()},
+        machines,
         Room(tuple((name, OUT, count) for name, count in zip(groups, counts, strict=True))),
         (),
-        invariants(groups, conflicts, refusals=bool(more.get("double"))) | (rules(groups) if sent_each else {}),
+        claims,
         quiet,
         states_max=200_000_000,
         ends=True,
         sent_max=sent_each * asked if sent_each else None,
+        steps=STEPS if sent_each else {},
         alike=tuple(tuple(names) for names in kinds.values() if len(names) > 1) if alike else (),
         **more,
     )
@@ -195,7 +173,7 @@ def brisk(member: Any = Member) -> tuple[World, ...]:
     )  # fmt: skip
     twice = (((1, 1), 2), ((1, 2), 1), ((2, 1), 1))
     return (
-        *(world(sizes, count, chain, member) for sizes, count, chain in small),
+        *(world(sizes, count, chain, member, unmeant_too=len(sizes) == 2) for sizes, count, chain in small),
         *(world(sizes, count, member=member, double=1) for sizes, count in twice),
     )
 
@@ -203,7 +181,8 @@ def brisk(member: Any = Member) -> tuple[World, ...]:
 def telling(member: Any = Member) -> tuple[World, ...]:
     """Worlds in which doors are opened, forks lent and called back; with `brisk` they see nearly every fault."""
     some: tuple[tuple[tuple[int, ...], Any], ...] = (
-        ((2, 2), (1, 1, 2, 2)), ((2, 2), (2, 2, 1, 1)), ((2, 1, 1), 1), ((2, 2), 2),
+        ((2, 2), (1, 1, 2, 2)), ((2, 2), (2, 2, 1, 1)), ((2, 1, 1), 1), ((3, 1), (1, 1, 1, 2)),
+        ((3, 1), (2, 1, 1, 2)), ((2, 2), 2),
     )  # fmt: skip
     return tuple(world(sizes, counts, member=member, alike=True) for sizes, counts in some)
 
@@ -211,7 +190,9 @@ def telling(member: Any = Member) -> tuple[World, ...]:
 def in_turn(core: Any = Core) -> tuple[World, ...]:
     """Chains of operators whose cores take the exclusion upstream, then downstream."""
     small: tuple[tuple[tuple[int, ...], int], ...] = (((1, 1, 1), 2), ((1, 2, 1), 1), ((2, 1, 1), 1), ((1, 1, 1, 1), 1))
-    return tuple(world(sizes, count, chain=True, member=core, label="in turn") for sizes, count in small)
+    return tuple(
+        world(sizes, count, chain=True, member=core, label="in turn", unmeant_too=True) for sizes, count in small
+    )
 
 
 def worlds(as_published: bool = False, long: bool = False) -> tuple[World, ...]:

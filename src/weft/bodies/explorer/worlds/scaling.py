@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from weft.bodies.explorer.world import Choice, View, World
+from weft.bodies.explorer.worlds import strange
+from weft.bodies.explorer.worlds.scaling_claims import STEPS, unmeant
 from weft.protocol import Effect, Input
 from weft.protocol.exclusion import Refuse
 from weft.protocol.published.scaling import InstanceAsPublished
@@ -34,6 +36,7 @@ EARLY = "no record reaches one that is not active yet"
 APART = "no neighbouring operators scale at the same time"
 KNOWN = "when nothing is under way, every operator has instances, which know their neighbours and nobody else"
 REFUSED = "no message is refused"
+OWN = "when nothing is under way, a core knows what it made and has not ended"
 
 Graph = dict[str, tuple[str, ...]]
 CHAIN2: Graph = {"a": ("b",), "b": ()}
@@ -85,9 +88,13 @@ class Farm(msgspec.Struct, frozen=True):
 
 
 def world(
-    graph: Graph, sizes: dict[str, int], wishes: dict[str, str], label: str, instance: Any = Instance, double: int = 0
+    graph: Graph, sizes: dict[str, int], wishes: dict[str, str], label: str, instance: Any = Instance, double: int = 0,
+    unmeant_too: bool = False,
 ) -> World:
-    """Operators joined by a graph, with so many instances each, the first the keeper; and what these are told."""
+    """Operators joined by a graph, with so many instances each, the first the keeper; and what these are told.
+
+    With `unmeant_too`, every instance hears in every state what cannot be meant.
+    """
     first = {f"{operator}{at}": operator for operator, size in sizes.items() for at in range(1, size + 1)}
     places = {
         name: Place(name, tuple(sorted(one for one, downs in graph.items() if name in downs)), downs)
@@ -166,6 +173,8 @@ def world(
     claims[KNOWN] = known
     if not double:
         claims[REFUSED] = lambda view: not view.ground.refused
+    if unmeant_too:
+        claims |= strange.refusing(machines, names, unmeant, Refuse)
     if published:
         claims |= {f"{EARLY}: {one} to {other}": early(one, other) for one, other in ways}
     return World(
@@ -179,10 +188,13 @@ def world(
         ends=True,
         collect=published,
         double=double,
+        steps={} if published else STEPS,
     )
 
 
-def pairs(graph: Graph, sizes: dict[str, int], wishes: tuple[str, ...], instance: Any = Instance) -> list[World]:
+def pairs(
+    graph: Graph, sizes: dict[str, int], wishes: tuple[str, ...], instance: Any = Instance, unmeant_too: bool = False
+) -> list[World]:
     """All pairs of wishes of the last instances of two neighbouring operators."""
     found = []
     for up, downs in graph.items():
@@ -190,7 +202,8 @@ def pairs(graph: Graph, sizes: dict[str, int], wishes: tuple[str, ...], instance
             one, other = f"{up}{sizes[up]}", f"{down}{sizes[down]}"
             for first, second in product(wishes, wishes):
                 label = f"{_name(graph)} {one} {_told(first)}, {other} {_told(second)}"
-                found.append(world(graph, sizes, {one: first, other: second}, label, instance))
+                told = {one: first, other: second}
+                found.append(world(graph, sizes, told, label, instance, unmeant_too=unmeant_too))
     return found
 
 
@@ -221,8 +234,20 @@ def core_world(
     def quiet(view: View) -> bool:
         return plain.quiet(view) and not any(view.machine(name).wish for name in first)
 
+    def owns(name: str) -> Any:
+        """When nothing is under way, a core knows what it made and has not ended, in that order."""
+        born = [one for one in names if one.startswith(f"{name}.")]
+
+        def own(view: View) -> bool:
+            alive = [one for one in born if view.machine(one).state == ACTIVE]
+            return view.busy or view.machine(name).children == alive
+
+        return own
+
     neighbours = [(one, other) for one in first for other in first if other[0] in graph[one[0]]]
     claims = {f"{APART}: {one}, {other}": apart(one, other) for one, other in neighbours}
+    claims |= {f"{OWN}: {name}": owns(name) for name in first}
+    claims |= strange.refusing(machines, names, unmeant, Refuse)
     return plain._replace(machines=machines, invariants={**plain.invariants, **claims}, quiet=quiet)
 
 
@@ -233,6 +258,7 @@ def cores(core: Any = CoreInstance, instance: Any = Instance) -> tuple[World, ..
         (CHAIN2, one, {"a1": "gs", "b1": "gs"}, "cores a1, b1 grow then shrink"),
         (CHAIN2, {"a": 2, "b": 1}, {"a1": "g", "a2": "g", "b1": "g"}, "cores a1, a2, b1 grow"),
         (CHAIN2, one, {"a1": "2s", "b1": "gg"}, "cores a1 by two then shrinks, b1 twice"),
+        (CHAIN2, one, {"a1": "2ss", "b1": "s"}, "cores a1 by two then shrinks twice, b1 shrinks"),
         (CHAIN3, ones, {"a1": "g", "b1": "g", "c1": "g"}, "cores of a chain of three grow"),
     )
     return tuple(core_world(*each, core, instance) for each in some)
@@ -260,13 +286,14 @@ def brisk(instance: Any = Instance) -> tuple[World, ...]:
     """Worlds seen through in seconds, which together see what the larger ones do."""
     two = dict.fromkeys("ab", 2)
     return (
-        *pairs(CHAIN2, two, ("g", "s", "2"), instance),
+        *pairs(CHAIN2, two, ("g", "s", "2"), instance, unmeant_too=True),
         world(CHAIN2, two, {"a2": "gs", "b2": "s"}, "chain of two, a2 grows then shrinks, b2 shrinks", instance),
         world(CHAIN2, two, {"a2": "s", "b2": "gg"}, "chain of two, a2 shrinks, b2 grows then grows", instance),
         *at_once(CHAIN3, {"a": 1, "b": 2, "c": 1}, ("g", "s"), instance)[1:4],
         *pairs(FORK_JOIN, {"a": 2, "b": 1, "c": 1, "d": 1}, ("g", "s"), instance)[2:4],
         world(CHAIN2, two, {"a2": "g", "b2": "s"}, "chain of two, a2 grows, b2 shrinks, a message twice", instance, 1),
         world(CHAIN2, two, {"b2": "gs"}, "chain of two, b2 grows then shrinks, a message twice", instance, 1),
+        world(CHAIN2, two, {"a2": "g", "a2.1": "s"}, "chain of two, a2 grows, a2.1 ends, a message twice", instance, 1),
     )
 
 

@@ -1,0 +1,49 @@
+"""The worlds that look for a fault, wherever it was made: by the module that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tests.bodies.explorer import faulty, faulty_balancing
+from tests.bodies.explorer.mutants import Faulty
+from weft.bodies.explorer import World, run
+from weft.bodies.explorer.worlds import balancing, control, exclusion, hosting, move, scaling, torn
+
+STATES_MAX = 1_000_000
+
+
+def worlds(fault: Faulty) -> Iterator[World]:
+    """Worlds that hold the faulty machine, the quickest first."""
+    protocol, _, part = fault.module.removeprefix("weft.protocol.").partition(".")
+    match protocol, part:
+        case "exclusion", "member":
+            member = faulty.guarded(fault.load().Member)
+            yield from (*exclusion.brisk(member), *exclusion.telling(member))
+        case "exclusion", "core":
+            yield from exclusion.in_turn(faulty.guarded(fault.load().Core))
+        case "scaling", "instance":
+            instance = faulty.guarded(fault.load().Instance)
+            yield from (*scaling.brisk(instance), *scaling.cores(instance=instance))
+        case "scaling", "core":
+            yield from scaling.cores(faulty.guarded(fault.load().CoreInstance))
+        case "balancing", _:
+            yield from balancing.brisk(balancer=faulty_balancing.faulty_balancer(fault))
+        case "control", _:
+            yield from control.worlds(controller=faulty.guarded(fault.load().Controller))
+        case "hosting", _:
+            yield from torn.hosts(**faulty.hosts(fault))
+            yield from hosting.worlds(**faulty.hosts(fault))
+            yield from move.brisk(**faulty.machines(fault))
+        case "moving", _:
+            yield from move.brisk(**faulty.machines(fault))
+            yield from torn.moves(**faulty.machines(fault))[:2]
+        case _:
+            raise AssertionError(f"no world holds {fault.module}")
+
+
+def found(fault: Faulty, among: Iterable[World] | None = None) -> str | None:
+    """The world that sees a fault and the claim it breaks there; None where none does."""
+    for world in worlds(fault) if among is None else among:
+        for violation in run(world._replace(states_max=min(world.states_max, STATES_MAX))).violations:
+            return f"{world.name}: {violation.claim}"
+    return None
