@@ -84,6 +84,13 @@ def written(frame: Frame, folder: Path, format_: str) -> Written:
     return Written(len(lines), 1, (f"part-0.{format_}",), {}, folder)
 
 
+class NoneLate:
+    """No watermark leaves anything out here."""
+
+    def dropped(self) -> None:
+        """Nothing was."""
+
+
 class Engine:
     """One fragment's query."""
 
@@ -97,7 +104,7 @@ class Engine:
         gate = Gate(context.folders.gate(fragment.id, 0), False, self.disk)
         batch_times = BatchTimes(context, Times({}), fragment, False)
         self.writer = BatchWriter(
-            context, fragment, batch_times, self.checkpoint, gate, 0, lambda commit: None, lambda: None
+            context, fragment, batch_times, self.checkpoint, gate, 0, lambda commit: None, lambda: None, NoneLate()
         )
         self.writer.adopt(epoch, f"{fragment.id}/0")
         self.writer.load_positions([self.entry], False)
