@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.protocol import CancelTimer, Effect, Input, Received, Send, SetTimer, TimerFired, parse_story_line, story_line
+from weft.protocol.change_messages import PrepareFragment
 from weft.protocol.hosting import Died, Launch
 from weft.protocol.messages import FragmentFailed, StartFragment
+from weft.protocol.moving import Change, End, InForce, Start
 from weft.protocol.story import effect_text, input_text
+from weft.protocol.words import Parcel
 
 text = st.text(min_size=1, max_size=20)
 inputs = st.one_of(
@@ -31,6 +34,14 @@ effects = st.lists(
 def test_a_line_reads_time_site_input_effects() -> None:
     line = story_line(1200, "a", TimerFired("f1"), [Send("b", StartFragment("f1", 3)), SetTimer("f1", 500)])
     assert line == "1200 a timer f1 -> a -> b StartFragment(f1, epoch 3); timer f1 500ms"
+
+
+def test_parcels_are_left_out_and_zeros_and_empty_lists_are_not() -> None:
+    assert input_text(Received("d", StartFragment("f1", 3, Parcel("{}")))) == "StartFragment(f1, epoch 3) from d"
+    prepare = PrepareFragment(1, "f1", Parcel("{}"), (Parcel("{}"),))
+    assert input_text(Received("d", prepare)) == "PrepareFragment(1, f1) from d"
+    assert input_text(InForce(0, (Start("f1", "a", Parcel("{}")),))) == "InForce(0, [Start(f1, a)])"
+    assert input_text(Change(1, (End("f1", "a"),), ())) == "Change(1, [End(f1, a, [])], [])"
 
 
 def test_no_effects_are_called_nothing() -> None:

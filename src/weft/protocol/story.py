@@ -51,13 +51,13 @@ def term(value: msgspec.Struct) -> str:
             parts.append(name)
         elif name in _NAMED:
             parts.append(f"{name} {held}")
-        elif held not in (False, "", None, ()) and not _is_parcels(held):
+        elif held is not False and held != "" and held is not None and not _is_parcels(held):
             parts.append(word(held))
     return f"{type(value).__name__}({', '.join(parts)})"
 
 
 def _is_parcels(value: object) -> bool:
-    return isinstance(value, Parcel) or (isinstance(value, tuple) and all(isinstance(one, Parcel) for one in value))
+    return isinstance(value, Parcel) or (isinstance(value, tuple) and bool(value) and isinstance(value[0], Parcel))
 
 
 def input_text(input: Input) -> str:
