@@ -44,6 +44,11 @@ def worlds(fault: Faulty) -> Iterator[World]:
 def found(fault: Faulty, among: Iterable[World] | None = None) -> str | None:
     """The world that sees a fault and the claim it breaks there; None where none does."""
     for world in worlds(fault) if among is None else among:
-        for violation in run(world._replace(states_max=min(world.states_max, STATES_MAX))).violations:
+        try:
+            result = run(world._replace(states_max=min(world.states_max, STATES_MAX)))
+        except Exception as error:
+            # What a faulty machine keeps or says may be so wrong that it cannot even be written down.
+            return f"{world.name}: {type(error).__name__}"
+        for violation in result.violations:
             return f"{world.name}: {violation.claim}"
     return None

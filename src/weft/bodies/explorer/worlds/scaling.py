@@ -88,7 +88,12 @@ class Farm(msgspec.Struct, frozen=True):
 
 
 def world(
-    graph: Graph, sizes: dict[str, int], wishes: dict[str, str], label: str, instance: Any = Instance, double: int = 0,
+    graph: Graph,
+    sizes: dict[str, int],
+    wishes: dict[str, str],
+    label: str,
+    instance: Any = Instance,
+    double: int = 0,
     unmeant_too: bool = False,
 ) -> World:
     """Operators joined by a graph, with so many instances each, the first the keeper; and what these are told.
