@@ -1,22 +1,19 @@
 """What does it cost to tell late records? One windowed query with the telling on and off, in one session, by turns.
 
-    python -m benchmarks.late [--records 240000] [--rounds 3] [--json]
+    python -m benchmarks.late [--short] [--json]
 
 CPU seconds of this process and its children (Spark's among them) over a whole run, telling on over telling off; once
-with no record behind the watermark, once with a tenth of them. Medians over rounds, the first round left out.
+with no record behind the watermark, once with a tenth of them.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import shutil
-import statistics
 import tempfile
 from pathlib import Path
-from typing import Any
 
+from benchmarks._bench import Found, Setting, go, line, ratios, spark, spread, turns
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source, Watermark
 from weft.spark.fragments.late import LateRecords
@@ -85,48 +82,34 @@ def turn(data: Path, folder: Path, tells: bool) -> tuple[float, int]:
         LateRecords.dropped = as_is  # type: ignore[method-assign]
 
 
-def measure(records: int, rounds: int) -> dict[str, Any]:
+def measure(setting: Setting) -> Found:
     """Both ratios, turn by turn."""
-    from weft.spark.session.starting import start_session
-
     work = Path(tempfile.mkdtemp(prefix="weft-late-"))
-    session = start_session(work / "logs")
-    found: dict[str, Any] = {"records": records, "rounds": rounds}
+    found: Found = {}
     try:
-        for name, late in (("none_late", False), ("a_tenth_late", True)):
-            make_data(work / name, records, late)
-            spent: dict[bool, list[float]] = {True: [], False: []}
-            told = 0
-            for number in range(rounds + 1):
-                for tells in (True, False) if number % 2 else (False, True):
-                    cost_s, count = turn(work / name, work / f"{name}-{number}-{tells}", tells)
+        with spark(work / "logs"):
+            for name, late in (("none_late", False), ("a_tenth_late", True)):
+                make_data(work / name, setting["records"], late)
+                spent: dict[str, list[float]] = {"on": [], "off": []}
+                told = 0
+                for number, how, counts in turns(["off", "on"], setting["rounds"], setting["warm_rounds"]):
+                    cost_s, count = turn(work / name, work / f"{name}-{number}-{how}", how == "on")
                     told = max(told, count)
-                    if number:
-                        spent[tells].append(round(cost_s, 2))
-            ratio = statistics.median(spent[True]) / statistics.median(spent[False])
-            found[name] = {"late": told, "on_s": spent[True], "off_s": spent[False], "ratio": round(ratio, 3)}
+                    if counts:
+                        spent[how].append(cost_s)
+                found[name] = {"late": told, "ratio": ratios(spent["on"], spent["off"])}
+                found[name] |= {f"{how}_cpu_s": spread(held, 2) for how, held in spent.items()}
     finally:
-        session.stop()
         shutil.rmtree(work, ignore_errors=True)
     return found
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=240_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    found = measure(asked.records, asked.rounds)
-    if asked.json:
-        print(json.dumps(found))
-        return
-    for name in ("none_late", "a_tenth_late"):
-        one = found[name]
-        print(f"{name.replace('_', ' ')}: {one['late']} late, CPU s on {one['on_s']}, off {one['off_s']}")
-        print(f"  ratio {one['ratio']}")
+def show(setting: Setting, found: Found) -> None:
+    """The figures for people, with all rounds."""
+    for name, held in found.items():
+        print(line(f"{name.replace('_', ' ')}, on over off", held["ratio"]), setting.aim(f"{name}.ratio.median"))
+        print(line(f"{name.replace('_', ' ')}, CPU with it", held["on_cpu_s"], "s"), f"{held['late']} late")
 
 
 if __name__ == "__main__":
-    main()
+    go("late", __doc__, measure, show)

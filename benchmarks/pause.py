@@ -29,6 +29,7 @@ SPENT = ("ending", "deciding", "starting", "first_batch")  # written out, so tha
 COLUMNS = (Column("ts", "TIMESTAMP"), Column("n", "BIGINT"), Column("k", "STRING"))
 RATE_PER_S = 400.0
 MOVE_S_MAX = 60.0
+START_S_MAX = 180.0
 QUERIES = ("stateless", "stateful")
 WAYS = (("alone", "c"), ("alone", "b"), ("joined", "a"), ("parted", "b"))
 
@@ -68,9 +69,11 @@ def measure(setting: Setting) -> Found:
     thread = threading.Thread(target=run.go, daemon=True)
     try:
         thread.start()
+        begun_s = time.monotonic()
         while not _flows(run):
             time.sleep(0.1)
             assert thread.is_alive(), "the run did not start"
+            assert time.monotonic() < begun_s + START_S_MAX, f"no results of both queries within {START_S_MAX:.0f} s"
         time.sleep(setting["warm_s"])
         for number in range(setting["warm_rounds"] + setting["rounds"]):
             for query in QUERIES:

@@ -1,7 +1,6 @@
 """Do plan and twin predict live? Projected p50 and p95 over measured ones, for the examples and drawn deployments.
 
-    python -m benchmarks.prediction [--drawn 10] [--seconds 60] [--seed 1] [--no-calibrate] [--no-examples] [--json]
-    python -m benchmarks.prediction --short
+    python -m benchmarks.prediction [--short] [--json]
 
 Each deployment is run by `weft run --fresh --twin` in a state of its own, so plan and twin know nothing of it but its
 file and what `weft calibrate` measured right before on this machine. What is measured begins when every fragment has
@@ -13,7 +12,6 @@ printed with every run: what keeps it busy beside Spark changes between calibrat
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -26,8 +24,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from benchmarks._bench import Found, Setting, go
+
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = ("meters", "taxi", "vessels", "network", "soccer")
 SOURCE = """\
   - name: {name}
     site: {site}
@@ -136,30 +135,24 @@ def compare(files: dict[str, Path], seconds: float, say: Any = print) -> dict[st
     return {"runs": results, "ratios": summary, "seconds": seconds}
 
 
-def main() -> None:
-    """Calibrates, runs, prints ratios."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--drawn", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--no-calibrate", action="store_true")
-    parser.add_argument("--no-examples", action="store_true")
-    parser.add_argument("--short", action="store_true", help="one drawn deployment for ten seconds, not calibrated")
-    parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    if asked.short:
-        asked.drawn, asked.seconds, asked.no_calibrate, asked.no_examples = 1, 10.0, True, True
-    if not asked.no_calibrate:
+def measure(setting: Setting) -> Found:
+    """Calibrate, where asked for, run everything, and compare."""
+    if setting["calibrate"]:
         subprocess.run([sys.executable, "-m", "weft", "calibrate"], check=True, stdout=sys.stderr, cwd=ROOT)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        files = {} if asked.no_examples else {name: laid_down(folder, name) for name in EXAMPLES}
-        for seed in range(asked.seed, asked.seed + asked.drawn):
+        files = {name: laid_down(folder, name) for name in setting["examples"]}
+        for seed in range(setting["seed"], setting["seed"] + setting["drawn"]):
             files[f"drawn-{seed}"] = laid_down(folder, f"drawn-{seed}", drawn(seed))
-        found = compare(files, asked.seconds, lambda text: print(text, file=sys.stderr if asked.json else sys.stdout))
-    if asked.json:
-        print(json.dumps(found, indent=2))
+        return compare(files, setting["seconds"], lambda text: print(text, file=sys.stderr))
+
+
+def show(setting: Setting, found: Found) -> None:
+    """How many figures were within their factor, and by how much all of them were off."""
+    for name, told in found["ratios"].items():
+        within = f"{told['within']} of {told['n']} within {told['factor']}"
+        print(f"{name}: {within}, median {told['median']}, {told['range']}")
 
 
 if __name__ == "__main__":
-    main()
+    go("prediction", __doc__, measure, show)
