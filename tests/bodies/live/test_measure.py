@@ -81,7 +81,7 @@ def test_selectivities_are_found_where_they_are_known_and_lines_are_left(spark: 
 
     lines = [json.loads(line) for line in (tmp_path / ".weft" / MEASUREMENTS).read_text().splitlines()]
     assert len(lines) >= 2
-    assert set(lines[-1]) == {"at_s", "clock", "operators", "queries", "channels", "sites", "observed"}
+    assert set(lines[-1]) == {"at_s", "clock", "operators", "queries", "channels", "sites", "observed", "fragments"}
     seen = last_observed(tmp_path / ".weft")
     assert seen is not None
     assert seen.operators["q.quarter"].selectivity == lines[-1]["operators"]["q.quarter"]["selectivity"]
