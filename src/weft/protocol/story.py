@@ -43,7 +43,7 @@ def word(value: object) -> str:
 
 
 def term(value: msgspec.Struct) -> str:
-    """A message, fact or effect as `Name(f1, epoch 3)`; parcels, and what is false or empty, are left out."""
+    """A message, fact or effect as `Name(f1, epoch 3)`; parcels, and what is false or empty (not 0), are left out."""
     parts = []
     for name in value.__struct_fields__:
         held = getattr(value, name)
@@ -51,7 +51,7 @@ def term(value: msgspec.Struct) -> str:
             parts.append(name)
         elif name in _NAMED:
             parts.append(f"{name} {held}")
-        elif held not in (False, "", None, ()) and not _is_parcels(held):
+        elif held is not False and held not in ("", None, ()) and not _is_parcels(held):
             parts.append(word(held))
     return f"{type(value).__name__}({', '.join(parts)})"
 

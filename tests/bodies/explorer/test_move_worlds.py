@@ -14,7 +14,6 @@ from weft.bodies.explorer.worlds import hosting, move
 
 SEED = 3
 TEXT = "only the words of a reason or a story differ"
-RULES = "needs a chain of three fragments or a join of two channels; test_mover has both"
 OVERWRITTEN = "the next Want or Unwant sets it before it is looked at"
 ENDED = "what ended cleanly is gone, and what starts next fences for itself"
 COSTS_TIME = "the change takes longer or is given up, as it may be after a fault; nothing is wrong"
@@ -27,8 +26,6 @@ NOT_FOUND = {
     "mover.verdict: negate `missing`": TEXT,
     "desk.handle: drop statement `self._recent.append(('', input, effects))`": TEXT,
     "mover.abort: keep `row.drains`": "drains are looked at only while fragments end",
-    "mover.end: keep `row.drained`": RULES,
-    "mover.on_drained: skip branch `row.drains`": RULES,
     "conductor.on_end: keep `row.starts`": OVERWRITTEN,
     "conductor.on_end: off by one `0`": OVERWRITTEN,
     "conductor.on_stopped: skip branch `isinstance(input.message, FragmentRefused)`": "another refusal tells it again",
