@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 from tests.bodies.explorer.mutants import Faulty, Mutant, mutants
+from tests.protocol import test_preparer
 from weft.bodies.explorer import World, run
 from weft.bodies.explorer.explore import BOUNDED
 from weft.protocol.hosting import agent, conductor
@@ -59,6 +62,20 @@ def found(mutant: Mutant, worlds: Iterable[World]) -> str | None:
         for violation in result.violations:
             if not violation.claim.startswith(BOUNDED):
                 return f"{world.name}: {violation.claim}"
+    return None
+
+
+def told_by_hand(mutant: Mutant) -> str | None:
+    """The rule of a site, one of those told by hand, that a fault breaks; None where none does."""
+    made = machines(mutant).get("host")
+    rules = [rule for name, rule in vars(test_preparer).items() if name.startswith("test_")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(test_preparer, "Host", made or host.Host)
+        for rule in rules:
+            try:
+                rule()
+            except (AssertionError, IllegalStep):
+                return str(rule.__name__)
     return None
 
 
