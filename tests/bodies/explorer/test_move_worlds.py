@@ -1,4 +1,7 @@
-"""The worlds of a change of placement: nothing is found in the protocol, and nearly every fault made by machine is."""
+"""The worlds of a change of placement: nothing is found in the protocol, and nearly every fault made by machine is.
+
+Of what sites do ahead of a start, many faults break no claim of the worlds: there the rules told by hand count too.
+"""
 
 from __future__ import annotations
 
@@ -67,8 +70,8 @@ def test_no_order_breaks_a_change_in_larger_worlds() -> None:
 
 
 def seen(mutant: Mutant) -> bool:
-    """Whether the worlds of a change, or of hosting where the fault lies there, see a fault."""
-    if faulty.found(mutant, move.brisk(**faulty.machines(mutant))):
+    """Whether a rule told by hand, the worlds of a change, or of hosting where the fault lies there, see a fault."""
+    if faulty.told_by_hand(mutant) or faulty.found(mutant, move.brisk(**faulty.machines(mutant))):
         return True
     machines = faulty.hosts(mutant)
     return bool(machines) and faulty.found(mutant, hosting.worlds(**machines)) is not None
