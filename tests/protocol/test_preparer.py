@@ -203,7 +203,7 @@ def test_another_change_or_task_waits_until_the_body_is_done_and_whoever_asked_l
         cold: list[Effect] = [CancelTimer(KEY), Cool(1, "f", TASK)]
         assert told(PREPARE, asked, Warmed(1, "f")) == [*cold, *ready(asked.number, asked.task)]
         waits = (PREPARE, Received("e", asked), Warmed(1, "f"), Warmed(asked.number, "f"))
-        assert told(*waits)[-1] == Send("e", FragmentPrepared(asked.number, "f"))
+        assert told(*waits) == [READY, Send("e", FragmentPrepared(asked.number, "f"))]
     later = PrepareFragment(2, "f", TASK, (HERE,))
     assert told(CARRY, later, CarriedOver(1, "f", AFTER, GOES_ON)) == ready(2)
     elsewhere = CarryOver(1, "f", TASK, (EndedAt("g", 8, HERE),))

@@ -18,6 +18,7 @@ from weft.bodies.explorer.worlds import hosting, move
 SEED = 3
 TEXT = "only the words of a reason or a story differ"
 OVERWRITTEN = "the next Want or Unwant sets it before it is looked at"
+WITH_IT = "whatever leads to where it is looked at sets it anew"
 ENDED = "what ended cleanly is gone, and what starts next fences for itself"
 COSTS_TIME = "the change takes longer or is given up, as it may be after a fault; nothing is wrong"
 NOT_FOUND = {
@@ -28,6 +29,12 @@ NOT_FOUND = {
     "mover.on_end_timer: drop condition `row.drains`": TEXT,
     "mover.verdict: negate `missing`": TEXT,
     "desk.handle: drop statement `self._recent.append(('', input, effects))`": TEXT,
+    "host.handle: drop statement `self._recent.append(('', input, effects))`": TEXT,
+    "preparer.forget: keep `row.impossible`": WITH_IT,
+    "preparer.forget: flip `False`": WITH_IT,
+    "preparer.forget: keep `row.after`": WITH_IT,
+    "preparer.forget: keep `row.task`": WITH_IT,
+    "preparer.forget: keep `row.carried`": WITH_IT,
     "mover.abort: keep `row.drains`": "drains are looked at only while fragments end",
     "conductor.on_end: keep `row.starts`": OVERWRITTEN,
     "conductor.on_end: off by one `0`": OVERWRITTEN,
