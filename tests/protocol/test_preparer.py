@@ -172,3 +172,52 @@ def test_a_snapshot_holds_both() -> None:
     other.restore(host.snapshot())
     assert other.snapshot() == host.snapshot()
     assert told(Warmed(1, "f"), host=other) == told(Warmed(1, "f"), host=host)
+
+
+def ready(number: int, task: Parcel = TASK) -> list[Effect]:
+    return [Warm(number, "f", task, (HERE,))]
+
+
+def test_nothing_of_a_former_change_is_left_when_it_is_made_ready_for_another() -> None:
+    second = PrepareFragment(2, "f", TASK, (HERE,))
+    refused = (PREPARE, NotWarmed(1, "f", "no such column", True), second)
+    assert told(*refused, Warmed(2, "f"))[1:] == [says(FragmentPrepared(2, "f"))]
+    let_in = (PREPARE, Warmed(1, "f", ("g",)), second, NotWarmed(2, "f", "busy"))
+    assert told(*let_in, OpenGate(2, "f", ENDED[0])) == []
+
+
+def test_what_is_carried_over_is_made_ready_only_for_another_change_or_task() -> None:
+    carried = (CARRY, CarriedOver(1, "f", AFTER, GOES_ON))
+    assert told(*carried, PREPARE) == []
+    assert told(*carried, PrepareFragment(2, "f", TASK, (HERE,))) == ready(2)
+    assert told(*carried, PrepareFragment(1, "f", OTHER, (HERE,))) == ready(1, OTHER)
+    assert told(PREPARE, Warmed(1, "f"), CarryOver(2, "f", TASK, ENDED)) == [
+        CancelTimer(KEY),
+        Cool(1, "f", TASK),
+        Carry(2, "f", TASK, ENDED),
+    ]
+
+
+def test_another_change_or_task_waits_until_the_body_is_done_and_whoever_asked_last_is_told() -> None:
+    for asked in (PrepareFragment(2, "f", TASK, (HERE,)), PrepareFragment(1, "f", OTHER, (HERE,))):
+        cold: list[Effect] = [CancelTimer(KEY), Cool(1, "f", TASK)]
+        assert told(PREPARE, asked, Warmed(1, "f")) == [*cold, *ready(asked.number, asked.task)]
+        waits = (PREPARE, Received("e", asked), Warmed(1, "f"), Warmed(asked.number, "f"))
+        assert told(*waits) == [READY, Send("e", FragmentPrepared(asked.number, "f"))]
+    later = PrepareFragment(2, "f", TASK, (HERE,))
+    assert told(CARRY, later, CarriedOver(1, "f", AFTER, GOES_ON)) == ready(2)
+    elsewhere = CarryOver(1, "f", TASK, (EndedAt("g", 8, HERE),))
+    assert told(CARRY, elsewhere, CarriedOver(1, "f", AFTER, GOES_ON)) == [Carry(1, "f", TASK, elsewhere.ended)]
+
+
+def test_the_same_asked_again_takes_back_what_was_asked_between() -> None:
+    assert told(PREPARE, DISCARD, PREPARE, Warmed(1, "f"))[-1] == says(FragmentPrepared(1, "f"))
+    carried = says(Carried(1, "f", AFTER, GOES_ON))
+    assert told(CARRY, DISCARD, CARRY, CarriedOver(1, "f", AFTER, GOES_ON)) == [carried]
+    assert told(CARRY, PREPARE, CarriedOver(1, "f", AFTER, GOES_ON)) == [carried]
+
+
+def test_that_an_earlier_change_is_off_is_answered_while_the_body_works_for_a_later_one() -> None:
+    working = (PrepareFragment(2, "f", TASK, (HERE,)), DISCARD)
+    assert told(*working) == [says(FragmentDiscarded(1, "f"))]
+    assert told(*working, Warmed(2, "f"))[-1] == says(FragmentPrepared(2, "f"))

@@ -43,7 +43,7 @@ def word(value: object) -> str:
 
 
 def term(value: msgspec.Struct) -> str:
-    """A message, fact or effect as `Name(f1, epoch 3)`; parcels, and what is false or empty, are left out."""
+    """A message, fact or effect as `Name(f1, epoch 3)`; parcels, and what is false or empty (not 0), are left out."""
     parts = []
     for name in value.__struct_fields__:
         held = getattr(value, name)

@@ -7,8 +7,12 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 from tests.bodies.explorer.mutants import Faulty, Mutant, mutants
+from tests.protocol import test_preparer
 from weft.bodies.explorer import World, run
+from weft.bodies.explorer.explore import BOUNDED
 from weft.protocol.hosting import agent, conductor
 from weft.protocol.machine import IllegalStep, Input
 from weft.protocol.moving import desk, host, mover, preparer
@@ -49,14 +53,29 @@ def hosts(mutant: Faulty) -> dict[str, type]:
 
 
 def found(mutant: Mutant, worlds: Iterable[World]) -> str | None:
-    """The world that sees a fault and the claim it breaks there, None where none does."""
+    """The world that sees a fault and the claim it breaks there, or None; one left early has seen nothing."""
     for world in worlds:
         try:
             result = run(world._replace(states_max=STATES_MAX))
         except Exception as error:
             return f"{world.name}: {type(error).__name__}"
         for violation in result.violations:
-            return f"{world.name}: {violation.claim}"
+            if not violation.claim.startswith(BOUNDED):
+                return f"{world.name}: {violation.claim}"
+    return None
+
+
+def told_by_hand(mutant: Mutant) -> str | None:
+    """The rule of a site, one of those told by hand, that a fault breaks; None where none does."""
+    made = machines(mutant).get("host")
+    rules = [rule for name, rule in vars(test_preparer).items() if name.startswith("test_")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(test_preparer, "Host", made or host.Host)
+        for rule in rules:
+            try:
+                rule()
+            except (AssertionError, IllegalStep):
+                return str(rule.__name__)
     return None
 
 

@@ -167,8 +167,8 @@ HOSTING = (
     ),
     Planted(
         "an epoch is said before it is remembered", conductor,
-        "Remember(fragment, row.epoch),\n            Send(row.site, StartFragment(fragment, row.epoch)),",
-        "Send(row.site, StartFragment(fragment, row.epoch)),\n            Remember(fragment, row.epoch),",
+        "Remember(fragment, row.epoch),\n            Send(row.site, StartFragment(fragment, row.epoch, row.task)),",
+        "Send(row.site, StartFragment(fragment, row.epoch, row.task)),\n            Remember(fragment, row.epoch),",
     ),
     Planted(
         "a refusal names the epoch that was refused", agent,
@@ -204,11 +204,11 @@ MOVE = (
     ),
     Planted(
         "epochs begin above the change before", mover,
-        "least = least_epoch(row.number)", "least = least_epoch(row.number - 1)",
+        "least, tasks = least_epoch(row.number)", "least, tasks = least_epoch(row.number - 1)",
     ),
     Planted(
         "what is ready is counted, whichever it is", mover,
-        "row.awaits = _without(row.awaits, input.fragment)\n        return [] if row.awaits else self.end(key, row)\n\n"
+        "row.awaits = _without(row.awaits, word.fragment)\n        return [] if row.awaits else self.end(key, row)\n\n"
         "    def on_prepare_timer",
         "row.awaits = row.awaits[1:]\n        return [] if row.awaits else self.end(key, row)\n\n"
         "    def on_prepare_timer",
@@ -253,8 +253,10 @@ SEEN_IN: dict[str, str] = {
     "a stop of an epoch that was replaced counts": "started, a torn step",
     "word of an epoch that was replaced counts": "started, a torn step",
     "the clean end of an earlier epoch is told of a later one": "stopped, the inputs end, a torn step",
+    "a reader ends when the first of its channels is drained": "into a fragment, two channels",
+    "what one has drained counts for the next": "two readers to drain",
     "epochs begin above the change before": "badly warmed",
     "what is ready is counted, whichever it is": "two queries at once",
     "what is wanted again does not know for which change": "a loss",
 }
-"""The world that sees each fault; not seen yet are two that need a reader of two channels, or a chain of three."""
+"""The world that sees each fault."""

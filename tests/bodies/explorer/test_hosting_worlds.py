@@ -25,7 +25,8 @@ def test_no_order_breaks_hosting_and_the_answer_is_json() -> None:
 
 
 def test_two_explorations_see_the_same_states() -> None:
-    assert explore("hosting") == explore("hosting")
+    first, again = ([run(world) for world in hosting.worlds()[1:]] for _ in range(2))
+    assert first == again
 
 
 def test_hosting_is_known_by_name_and_others_are_not() -> None:
@@ -171,10 +172,9 @@ PLANTED: dict[str, dict[str, type]] = {
 }
 
 
-def found(machines: dict[str, type]) -> list[tuple[str, str]]:
-    """The worlds that see a fault, and the claims it breaks."""
-    results = [run(world) for world in hosting.worlds(**machines)]
-    return [(result.world, one.claim) for result in results for one in result.violations]
+def found(machines: dict[str, type]) -> bool:
+    """Whether some world sees a fault."""
+    return any(run(world).violations for world in hosting.worlds(**machines))
 
 
 @pytest.mark.parametrize("fault", PLANTED)

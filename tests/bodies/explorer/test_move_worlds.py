@@ -1,4 +1,7 @@
-"""The worlds of a change of placement: nothing is found in the protocol, and nearly every fault made by machine is."""
+"""The worlds of a change of placement: nothing is found in the protocol, and nearly every fault made by machine is.
+
+Of what sites do ahead of a start, many faults break no claim of the worlds: there the rules told by hand count too.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from weft.bodies.explorer.worlds import hosting, move
 
 SEED = 3
 TEXT = "only the words of a reason or a story differ"
-RULES = "needs a chain of three fragments or a join of two channels; test_mover has both"
 OVERWRITTEN = "the next Want or Unwant sets it before it is looked at"
+WITH_IT = "whatever leads to where it is looked at sets it anew"
 ENDED = "what ended cleanly is gone, and what starts next fences for itself"
 COSTS_TIME = "the change takes longer or is given up, as it may be after a fault; nothing is wrong"
 NOT_FOUND = {
@@ -26,9 +29,13 @@ NOT_FOUND = {
     "mover.on_end_timer: drop condition `row.drains`": TEXT,
     "mover.verdict: negate `missing`": TEXT,
     "desk.handle: drop statement `self._recent.append(('', input, effects))`": TEXT,
+    "host.handle: drop statement `self._recent.append(('', input, effects))`": TEXT,
+    "preparer.forget: keep `row.impossible`": WITH_IT,
+    "preparer.forget: flip `False`": WITH_IT,
+    "preparer.forget: keep `row.after`": WITH_IT,
+    "preparer.forget: keep `row.task`": WITH_IT,
+    "preparer.forget: keep `row.carried`": WITH_IT,
     "mover.abort: keep `row.drains`": "drains are looked at only while fragments end",
-    "mover.end: keep `row.drained`": RULES,
-    "mover.on_drained: skip branch `row.drains`": RULES,
     "conductor.on_end: keep `row.starts`": OVERWRITTEN,
     "conductor.on_end: off by one `0`": OVERWRITTEN,
     "conductor.on_stopped: skip branch `isinstance(input.message, FragmentRefused)`": "another refusal tells it again",
@@ -70,8 +77,8 @@ def test_no_order_breaks_a_change_in_larger_worlds() -> None:
 
 
 def seen(mutant: Mutant) -> bool:
-    """Whether the worlds of a change, or of hosting where the fault lies there, see a fault."""
-    if faulty.found(mutant, move.brisk(**faulty.machines(mutant))):
+    """Whether a rule told by hand, the worlds of a change, or of hosting where the fault lies there, see a fault."""
+    if faulty.told_by_hand(mutant) or faulty.found(mutant, move.brisk(**faulty.machines(mutant))):
         return True
     machines = faulty.hosts(mutant)
     return bool(machines) and faulty.found(mutant, hosting.worlds(**machines)) is not None

@@ -7,6 +7,7 @@ from typing import Any
 from weft.bodies.explorer.world import Claim, View, World
 from weft.bodies.explorer.worlds.move_ground import Plant, plant
 from weft.bodies.explorer.worlds.move_plan import CHANNEL, MoveCase
+from weft.bodies.explorer.worlds.move_steps import STEPS
 from weft.bodies.explorer.worlds.move_words import ALIVE, DESK, FAULTS
 from weft.protocol import Input, Machine
 from weft.protocol.hosting import AgentLimits, ConductorLimits
@@ -182,6 +183,7 @@ def world(
         (stopped if Leave() in more else quiet) if patient else settled,
         reborn,
         mortal,
+        steps=STEPS,
         **faults,
     )
 
@@ -221,6 +223,7 @@ def brisk(**machines: Any) -> tuple[World, ...]:
         of("let in early, a loss", MoveCase("1a 2a", "2b", records=1, early=True), lose=1),
         of("a word comes twice", MoveCase(*one, "1a", records=0, early=True), double=2),
         of("into a fragment, two channels", MoveCase(*apart, records=1, side=True), lose=1),
+        of("two readers to drain", MoveCase("1a 2b 3a", "1b 3b", records=0, beside=True)),
         of("carried over, a crash and a full disk", MoveCase(*one, records=0), crash=1, undecided=1),
     )
 
@@ -271,6 +274,7 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         of("words come twice, with a crash", MoveCase("1a", "1b", records=1, early=True), double=1, crash=1),
         of("let in early, with a crash", MoveCase("1a 2a", "2b", records=1, early=True), crash=1, lose=more),
         of("two channels to drain", MoveCase(*apart, records=1, side=True), lose=1, double=1),
+        of("two readers to drain", MoveCase("1a 2b 3a", "1b 3b", records=1, beside=True), lose=1, early=more),
         of("two channels to drain, with a crash", MoveCase(*apart, records=more, side=True), crash=1),
         of("a full disk, with a crash", MoveCase("1a", "1b", "1a", records=more), undecided=1, crash=1, early=more),
     )

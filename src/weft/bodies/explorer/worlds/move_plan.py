@@ -1,7 +1,7 @@
 """What a small world computes: a chain of two operators with a sink each, and one more, cut into pieces by placement.
 
 src -> 1 -> (s1) -> 2      each operator has a sink: k1, k2, k3; s1 is a channel where 1 and 2 run apart
-src3 -> 3                  s0 is a channel beside s1 that never holds anything: it is drained at any time
+src3 -> 3                  s0 is a channel beside s1 or src3 that never holds anything: it is drained at any time
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class MoveCase:
         may_drain: bool = False,
         early: bool = False,
         side: bool = False,
+        beside: bool = False,
     ) -> None:
         self.sites = _placed(sites)
         self.changes = {number: _placed(change) for number, change in enumerate(changes, 1)}
@@ -65,7 +66,7 @@ class MoveCase:
         self.records = records
         self.impossible, self.refused, self.soft, self.may_drain = impossible, refused, soft, may_drain
         self.early = early
-        self.drains = (CHANNEL, SIDE) if side else (CHANNEL,)
+        self.drains = {CHANNEL: (CHANNEL, SIDE) if side else (CHANNEL,), "src3": (SIDE,) if beside else ()}
         never = (*impossible, *refused)
         self.expected = {number: number not in never for number in self.changes} if expected is None else expected
 
@@ -95,7 +96,7 @@ class MoveCase:
         old, new = self.cut(sites), self.cut(self.after(sites, number))
         written = {stream for piece in new.values() for stream in piece.writes}
         ends = tuple(
-            End(name, piece.site, self.drains if piece.reads == CHANNEL and CHANNEL not in written else ())
+            End(name, piece.site, () if piece.reads in written else self.drains.get(piece.reads, ()))
             for name, piece in old.items()
             if new.get(name) != piece
         )

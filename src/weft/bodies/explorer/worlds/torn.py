@@ -33,11 +33,16 @@ def said(step: Taken) -> Iterator[Message]:
     return (effect.message for effect in step.effects if isinstance(effect, Send))
 
 
+def within(machine: Any, part: str) -> Any:
+    """The agent of a host or the conductor of a desk; one that stands alone is itself."""
+    return getattr(machine, part, machine)
+
+
 def old_epochs_refused(step: Taken) -> bool:
     """Whether an agent refuses an epoch below the greatest it has seen, names that, and is as it was."""
     match step.input:
         case Received(sender, StartFragment(fragment, epoch) | StopFragment(fragment, epoch)):
-            row = step.before.rows.get(fragment)
+            row = within(step.before, "agent").rows.get(fragment)
             if row is None or epoch >= row.seen:
                 return True
             answer = (Send(sender, FragmentRefused(fragment, epoch, row.seen)),)
@@ -53,7 +58,7 @@ def clean_is_of_that_epoch(step: Taken) -> bool:
     for message in said(step):
         if not isinstance(message, FragmentStopped) or not message.clean:
             continue
-        row = step.before.rows[message.fragment]
+        row = within(step.before, "agent").rows[message.fragment]
         ends = isinstance(step.input, Drained) or (isinstance(step.input, Halted) and step.input.clean)
         known = row.seen == message.epoch and (row.clean or row.state == "done")
         if not (known or (ends and row.epoch == message.epoch)):
@@ -66,11 +71,11 @@ def other_epochs_pass(step: Taken) -> bool:
     if not isinstance(step.input, Received) or not isinstance(step.input.message, _REPORTS):
         return True
     message: Any = step.input.message
-    before, after = (getattr(one, "conductor", one) for one in (step.before, step.after))
+    before, after = (within(one, "conductor") for one in (step.before, step.after))
     row = before.rows.get(message.fragment)
     if row is None or row.epoch == message.epoch:
         return True
-    stops = (Send(step.input.sender, StopFragment(message.fragment, message.epoch)),)
+    stops = (Send(step.input.sender, StopFragment(message.fragment, message.epoch, task=row.task)),)
     asked = stops if isinstance(message, FragmentRunning) else ()
     return step.effects == asked and row == after.rows[message.fragment]
 
@@ -107,4 +112,4 @@ def moves(**machines: Any) -> tuple[World, ...]:
                    **machines),
         move.world("into a fragment, a torn step", MoveCase("1a 2b", "1b", records=1), crash=1, torn=1, **machines),
     )  # fmt: skip
-    return tuple(one._replace(steps=STEPS) for one in some)
+    return tuple(one._replace(steps={**one.steps, **STEPS}) for one in some)
