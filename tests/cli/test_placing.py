@@ -20,8 +20,7 @@ def planned_by_run(file: Path) -> dict[str, Any]:
     deployment = check(file).deployment
     assert deployment is not None
     run = Run(deployment, file.parent / STATE, Options(seconds=1.0))
-    run._refuse_early()
-    return run.placement.as_json()
+    return run._opening.refuse().as_json()
 
 
 def held(file: Path, **homes: str) -> None:
@@ -29,8 +28,7 @@ def held(file: Path, **homes: str) -> None:
     deployment = check(file).deployment
     assert deployment is not None
     run = Run(deployment, file.parent / STATE, Options(seconds=1.0))
-    run._refuse_early()
-    placement = run.placement
+    placement = run._opening.refuse()
     for name, site in homes.items():
         placement = placement.put(f"hourly_use.{name}", site, "asked for")
     (file.parent / STATE).mkdir(parents=True, exist_ok=True)

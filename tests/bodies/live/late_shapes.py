@@ -46,7 +46,7 @@ SHAPES = {
     "slide": """
   - name: slide
     operators:
-      - {name: sums, from: left, watermark: 10 minutes, late: {to: late/slide, format: json}, site: core,
+      - {name: sums, from: left, watermark: 10 minutes, late: {to: late/slide, format: json}, site: edge,
          sql: "SELECT window(ts, '30 minutes', '10 minutes') w, count(*) n FROM left GROUP BY 1"}
     sink: {from: sums, format: parquet, path: out/slide}
 """,
