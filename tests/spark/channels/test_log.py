@@ -270,3 +270,23 @@ def test_a_manifest_that_is_emptied_cut_or_garbled_is_refused_by_name(tmp_path: 
     path.write_bytes(bytes(content) if harm is None else harm)
     with pytest.raises(Damaged, match="0000000000: is "):
         headed(tmp_path).last()
+
+
+def test_what_is_committed_while_somebody_looks_does_not_seem_to_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(tmp_path / "s", head=tmp_path / "heads" / "s").create()
+    writer = LogWriter(log, 1, "f")
+    segment(writer, 0)
+    seen = Log(tmp_path / "s", head=tmp_path / "heads" / "s")
+    listed = seen.next_segment
+
+    def listed_before_a_commit() -> int:
+        following = listed()
+        segment(writer, following)
+        return following
+
+    monkeypatch.setattr(seen, "next_segment", listed_before_a_commit)
+    last = seen.last()
+    assert last is not None
+    assert last.batch == 0

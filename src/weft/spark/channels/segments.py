@@ -133,8 +133,8 @@ class Segments(Channel):
 
     def last(self) -> Manifest | None:
         """The newest manifest, None while the stream is empty; Damaged where later ones were committed."""
+        committed = self.committed()  # first: what a writer commits meanwhile must not look as if it were gone
         following = self.next_segment()
-        committed = self.committed()
         if committed is not None and committed >= following:
             raise Damaged(self.manifests / number_of(committed), "is gone, though it was committed")
         return self.manifest(following - 1) if following else None
