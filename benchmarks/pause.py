@@ -71,7 +71,7 @@ def measure(setting: Setting) -> Found:
         thread.start()
         begun_s = time.monotonic()
         while not _flows(run):
-            time.sleep(0.1)
+            time.sleep(0.5)
             assert thread.is_alive(), "the run did not start"
             assert time.monotonic() < begun_s + START_S_MAX, f"no results of both queries within {START_S_MAX:.0f} s"
         time.sleep(setting["warm_s"])
@@ -100,10 +100,7 @@ def measure(setting: Setting) -> Found:
 
 def _flows(run: Run) -> bool:
     """Whether both queries have given something: a pause begins with a commit."""
-    progress = run.progress
-    return progress is not None and all(
-        sum(rows > 0 for rows, _ in list(progress.history.get(f"{query}.moved", ()))) > 1 for query in QUERIES
-    )
+    return run.phase == "running" and all(run.status()["queries"][query]["records_out"] for query in QUERIES)
 
 
 def _move(run: Run, query: str, to: str, settle_s: float) -> Move:

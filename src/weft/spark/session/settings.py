@@ -12,7 +12,8 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # A collector with threads of its own costs a run on few cores more CPU and memory than it saves in pauses.
 COLLECTOR = "-XX:+UseSerialGC"
 # Most of a short or slow run is Java's compiler; bulk work is dearer with its first level alone.
-FIRST_LEVEL = "-XX:TieredStopAtLevel=1"
+# With that level Java would reserve 48 MB for code, which long runs fill: then it compiles no more.
+FIRST_LEVEL = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 SOCKET_CHARS = 1 + len(".00000000-0000-0000-0000-000000000000.sock")
 SOCKET_CHARS_MAX = 103  # the least that any system takes
 LOG4J = """status = error
