@@ -66,9 +66,7 @@ def instance(
     for at in range(0, operators, length):
         name = f"x{len(streams)}"
         rates = tuple(rng.uniform(5, 40) for _ in range(10))
-        streams.append(
-            Source(name, rng.choice(names), "rate", (Column("v", "DOUBLE"),), arrivals=Trace(rates, 5.0))
-        )
+        streams.append(Source(name, rng.choice(names), "rate", (Column("v", "DOUBLE"),), arrivals=Trace(rates, 5.0)))
         queries.append(_query(rng, f"q{len(queries)}", min(length, operators - at), streams, names, tangled))
     whole = Deployment(places, tuple(streams), tuple(queries), links, Control(Place(objective=objective)))
     return _scaled(whole, rng.uniform(0.4, 0.6), WEIGHTS[seed % len(WEIGHTS)], objective)
@@ -83,9 +81,7 @@ def _links(rng: Random, names: list[str], sparse: bool) -> tuple[Link, ...]:
     return tuple(Link(one, two, rng.uniform(1, 100)) for one, two in pairs)
 
 
-def _query(
-    rng: Random, name: str, length: int, streams: list[Source], names: list[str], tangled: bool
-) -> Query:
+def _query(rng: Random, name: str, length: int, streams: list[Source], names: list[str], tangled: bool) -> Query:
     made: list[Operator] = []
     for at in range(length):
         inputs = [made[-1].name if made else streams[-1].name]
@@ -120,9 +116,7 @@ def value(given: Problem, homes: np.ndarray) -> float:
     return fill(i, f, homes)
 
 
-def annealer(
-    given: Problem, seconds: float, seed: int, manner: Manner, steps: Any = anneal
-) -> float:
+def annealer(given: Problem, seconds: float, seed: int, manner: Manner, steps: Any = anneal) -> float:
     """An annealer whose moves are evaluated as `refine` evaluates them: random start, one cooling, nothing else."""
     rng = Random(seed)
     i, f, b = pack(given.flat)

@@ -25,7 +25,6 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
     text: str = ""
 
 
-
 class Message(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """What one machine says to another; the kinds stand in `messages`."""
 

@@ -135,11 +135,15 @@ def is_slow(deployment: Deployment, factors: Mapping[str, Sequence[tuple[float, 
     """True if records come so slowly, also when sources are at their fastest, that Java has little to compile for."""
     if not all(source.facts.timed and source.arrivals is not None for source in deployment.sources):
         return False
-    return sum(
-        shape_of(source.arrivals).mean_per_s * max((factor for _, factor in factors.get(source.name, [])), default=1.0)
-        for source in deployment.sources
-        if source.arrivals is not None
-    ) <= SLOW_PER_S
+    return (
+        sum(
+            shape_of(source.arrivals).mean_per_s
+            * max((factor for _, factor in factors.get(source.name, [])), default=1.0)
+            for source in deployment.sources
+            if source.arrivals is not None
+        )
+        <= SLOW_PER_S
+    )
 
 
 def _prepared(

@@ -67,9 +67,7 @@ def seeds_asked(least: int, most: int) -> range:
     return range(least, min(most, least + int(os.environ.get("WEFT_SEEDS", most - least))))
 
 
-def make(
-    folder: Path, seed: int, records: int, rate_per_s: int, moves: int = 0, text: str = FILE
-) -> Deployment:
+def make(folder: Path, seed: int, records: int, rate_per_s: int, moves: int = 0, text: str = FILE) -> Deployment:
     """The deployment with its recordings; records are late by less than the declared delay.
 
     With `moves`, the file's own scenario moves operators about at random moments; `text` is another file over the same.

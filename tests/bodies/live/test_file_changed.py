@@ -83,7 +83,12 @@ def test_a_query_that_was_removed_comes_again_and_reads_its_source_whole(spark: 
     run_with(tmp_path, first, seconds=1)
     with pytest.raises(CannotRun, match="give its sink another path"):
         run_with(tmp_path, first + tens, seconds=1)
-    run = run_with(tmp_path, first + tens.replace("out/t", "out/t2"), until_done=True)
+    run = run_with(
+        tmp_path,
+        first + tens.replace("out/t", "out/t2") + tens.replace(" t\n", " u\n").replace("out/t", "out/u"),
+        until_done=True,
+    )
     assert any("t was in the file before, and begins anew" in note for note in run.notes)
     assert results(spark, tmp_path, "t2") == [v for v in range(800) if v % 10 == 0]
+    assert results(spark, tmp_path, "u") == results(spark, tmp_path, "t2")
     assert results(spark, tmp_path, "q") == [v for v in range(800) if v % 3 and v % 2]

@@ -177,3 +177,22 @@ def test_a_query_is_added_once_what_it_reads_is_there() -> None:
     refused = next_plan(now, replace(wish, queries=(other,)), rules())
     assert refused == Impossible("r.totals reads q.gone, which is not there")
     assert next_plan(then, RemoveQuery("q"), rules()) == Impossible("r.totals reads q.keep: remove r first")
+
+
+def test_a_query_that_comes_reads_its_source_whole_through_a_relay_of_its_own() -> None:
+    before = placed(keep="b", shape="b", small="b")
+    now = first_plan(deployment(), before, rules())
+    assert "left" in [fragment.id for fragment in now.fragments], "a relay that has given away what it read"
+    late = Query("late", (replace(KEEP, name="few"),), (Sink("few", "parquet", "o3"),))
+    then = next_plan(now, AddQuery((late,), {"late.few": "b"}), rules())
+    assert isinstance(then, RunningPlan)
+    found = difference(now, then)
+    assert not found.ends, "those who run go on untouched"
+    assert [fragment.id for fragment in found.starts] == ["left@late.few", "late.few"]
+    assert found.starts[1].channels == ("left@late.few",)
+    # It stays so while others move, and where it was removed and comes again.
+    gone = next_plan(then, RemoveQuery("late"), rules())
+    assert isinstance(gone, RunningPlan)
+    assert gone.fragments == now.fragments
+    moved = after(then, then.placement.put("q.small", "c"))
+    assert set(then.fragments) - set(moved.fragments) == {one for one in now.fragments if "small" in one.operators}

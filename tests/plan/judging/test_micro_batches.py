@@ -109,7 +109,6 @@ def test_emulated_links_take_their_time() -> None:
     assert p50(emulate=True) > p50(emulate=False)
 
 
-
 def test_a_promise_is_held_against_its_quantile_with_hops_and_batches() -> None:
     def asked(latency_ms: float, quantile: float) -> bool:
         promise = Promise(latency_ms=latency_ms, quantile=quantile)

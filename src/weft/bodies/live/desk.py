@@ -20,9 +20,7 @@ DESK = "conductor"
 class DeskBody:
     """The desk of a run: what runs as it should, what is down, and what can no longer be helped."""
 
-    def __init__(
-        self, changes: Changes, transport: Transport, story: Tell, comes_back: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, changes: Changes, transport: Transport, story: Tell, comes_back: Callable[[str], bool]) -> None:
         self.running = threading.Event()
         self.over = threading.Event()
         self.stopped = threading.Event()

@@ -30,6 +30,7 @@ from weft.spark.storage.disk import Damaged
 
 CLOSING = "closing.json"
 
+
 @dataclass(frozen=True, slots=True)
 class Removal:
     """What starting over removes: the state's own entries, and the results that sinks' own records tell of."""

@@ -2,15 +2,17 @@
 
 Fragments that are equal in both stay untouched. Of the others the old ones end, upstream first; a channel whose
 reader will get the records inside a fragment is drained by its old reader before that ends. Operators that read a
-source directly and leave its site take a relay of their own with them, which goes on where they stopped reading.
+source directly and leave its site take a relay of their own with them, which goes on where they stopped reading; those
+of a query that comes get one that reads the source whole.
 Nothing at a site that is gone is ended: what ran there is fenced off, and goes on from what it had committed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from weft.model import Deployment, Placement, dataflow
+from weft.model import Deployment, Placement, Query, dataflow
 from weft.plan.changing.fragments import Fragment, Relays, relays_of, upstream_first
 from weft.plan.changing.running_plan import RunningPlan
 
@@ -56,8 +58,15 @@ def _drains(deployment: Deployment, old: Fragment, after: tuple[Fragment, ...]) 
 
 
 def relays_kept(deployment: Deployment, before: tuple[Fragment, ...], placement: Placement) -> Relays:
-    """The relays there are, and new ones for operators that leave the site of a source they read directly."""
+    """The relays there are, and new ones for who leaves the site of a source it read directly, or comes only now.
+
+    A relay that runs has given away what it read; who comes later reads the source whole, through a relay of its own.
+    """
     found = dict(relays_of(before))
+    known = {fragment.query for fragment in before}
+    for query in deployment.queries:
+        for name, source in () if query.name in known else _read_elsewhere(deployment, query, placement):
+            found[query.name, name, source] = f"{source}@{query.name}.{name}"
     for fragment in before:
         for name in fragment.operators:
             assert fragment.query is not None
@@ -69,3 +78,12 @@ def relays_kept(deployment: Deployment, before: tuple[Fragment, ...], placement:
                 if direct and placement.home(stream) != deployment.source(upstream).site:
                     found[fragment.query, name, upstream] = f"{upstream}@{fragment.query}.{name}"
     return found
+
+
+def _read_elsewhere(deployment: Deployment, query: Query, placement: Placement) -> Iterator[tuple[str, str]]:
+    """Operators of a query that run elsewhere than a source they read, each with that source."""
+    flow = dataflow(deployment)
+    for node in flow.owned(query.name):
+        for upstream in node.inputs:
+            if not flow.makes(upstream) and placement.home(node.stream) != flow.sources[upstream].site:
+                yield node.operator.name, upstream

@@ -258,9 +258,7 @@ def _feeds_only(flow: Dataflow, stream: str, reader: str) -> bool:
     return [node.stream for node in flow.readers(stream)] == [reader] and not flow.shown(stream)
 
 
-def _absorbable(
-    deployment: Deployment, query: Query, node: Node, upstream: str, group: _Group, passes: Passes
-) -> bool:
+def _absorbable(deployment: Deployment, query: Query, node: Node, upstream: str, group: _Group, passes: Passes) -> bool:
     """Whether a whole upstream group may lie in an operator's trunk."""
     flow = dataflow(deployment)
     if group.stateful is not None or group.branches or group.trunk[-1] != upstream:
@@ -271,6 +269,4 @@ def _absorbable(
     if watermark is None or watermark.column is None:
         return True
     members = [flow.node(stream).operator for stream in group.trunk]
-    return all(
-        passes(query, member, other, watermark.column) for member in members for other in member.from_
-    )
+    return all(passes(query, member, other, watermark.column) for member in members for other in member.from_)

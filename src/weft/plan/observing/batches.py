@@ -52,9 +52,7 @@ def under_way(batches: Sequence[Batch]) -> list[float]:
     return [(up_to(one.ended_ms) - up_to(one.began_ms)) / max(1e-9, one.took_ms) for one in batches]
 
 
-def fitted(
-    batches: Sequence[Batch], at_once: Sequence[float], crowd: float
-) -> tuple[float, dict[str, float], float]:
+def fitted(batches: Sequence[Batch], at_once: Sequence[float], crowd: float) -> tuple[float, dict[str, float], float]:
     """The crowd that explains batches best, the fixed cost of each fragment in ms, and the relative spread.
 
     `at_once` says how many batches were under way during each. Where that hardly differs it does not tell what others

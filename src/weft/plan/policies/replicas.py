@@ -186,9 +186,7 @@ def _primary(
             distance = sum(room.delay_ms(start, site.name) for start, _ in inputs)
             found.append((*rank(site.name in used, distance), at, site.name))
     if not found:
-        raise NoPlacement(
-            f"operator {node.stream} fits nowhere: no site has {load_ms:.0f} ms/s and links left"
-        )
+        raise NoPlacement(f"operator {node.stream} fits nowhere: no site has {load_ms:.0f} ms/s and links left")
     home = min(found)[-1]
     room.left_ms[home] -= load_ms
     for start, kbps in inputs:

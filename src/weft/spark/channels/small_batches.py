@@ -59,9 +59,7 @@ def _collected(records: DataFrame) -> pa.Table | None:
         raise
 
 
-def _split(
-    table: pa.Table, folder: Path, measured: list[str], count: int, metadata: dict[bytes, bytes]
-) -> Written:
+def _split(table: pa.Table, folder: Path, measured: list[str], count: int, metadata: dict[bytes, bytes]) -> Written:
     """Each partition in a folder of its own."""
     import pyarrow.compute as pc
 

@@ -41,9 +41,7 @@ class Ways:
 class DrainingRun(FragmentRun):
     """A run that, where the whole is to end by itself, finishes its sources when they are read."""
 
-    def __init__(
-        self, ways: Ways, context: RunContext, fragment: Fragment, epoch: int | None, generation: int
-    ) -> None:
+    def __init__(self, ways: Ways, context: RunContext, fragment: Fragment, epoch: int | None, generation: int) -> None:
         super().__init__(ways.session, context, ways.times, fragment, epoch, generation, ways.on_commit)
         self.ways = ways
         self.trouble: str | None = None

@@ -24,6 +24,7 @@ from weft.protocol.words import Parcel
 
 Ground = TypeVar("Ground", bound=Held)
 
+
 def asked_ahead(plant: Ground, site: str, number: int, fragment: str, effect: Effect) -> Ground:
     """The ground after a site was asked for something ahead of a start."""
     where = (site, number, fragment)

@@ -168,4 +168,3 @@ class Changes:
             self._coming[stream, site] -= 1
         else:
             self._records.stop_instance(names_of(stream), site)
-
