@@ -15,7 +15,7 @@ import pytest
 import weft
 from tests import ROOT
 from weft.spark.session.lent import Lent, let_go
-from weft.spark.session.settings import COLLECTOR, JAVA_OPTIONS, settings, with_conf
+from weft.spark.session.settings import COLLECTOR, EXCLUDED, JAVA_OPTIONS, settings, with_conf
 from weft.spark.session.starting import start_session
 
 WAIT_S_MAX = 240.0
@@ -96,6 +96,8 @@ def test_the_users_settings_win_and_java_hears_of_both(tmp_path: Path) -> None:
     assert both["spark.ui.enabled"] == "true"
     assert both[JAVA_OPTIONS].startswith(ours[JAVA_OPTIONS])
     assert both[JAVA_OPTIONS].endswith(" -Dmine=1")
+    left_out = with_conf(ours, {EXCLUDED: "a.Rule"})[EXCLUDED]
+    assert left_out == f"{ours[EXCLUDED]},a.Rule"
     chosen = with_conf(ours, {JAVA_OPTIONS: "-XX:+UseParallelGC"})[JAVA_OPTIONS]
     assert COLLECTOR not in chosen
     assert "java.io.tmpdir" in chosen

@@ -14,6 +14,7 @@ COLLECTOR = "-XX:+UseSerialGC"
 # Most of a short or slow run is Java's compiler; bulk work is dearer with its first level alone.
 # With that level Java would reserve 48 MB for code, which long runs fill: then it compiles no more.
 FIRST_LEVEL = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+EXCLUDED = "spark.sql.optimizer.excludedRules"
 SOCKET_CHARS = 1 + len(".00000000-0000-0000-0000-000000000000.sock")
 SOCKET_CHARS_MAX = 103  # the least that any system takes
 LOG4J = """status = error
@@ -37,8 +38,10 @@ logger.noise.level = error
 
 
 def with_conf(ours: Mapping[str, str], conf: Mapping[str, str]) -> dict[str, str]:
-    """Settings of which the user's win; what Java is told is told it by both."""
+    """Settings of which the user's win; what Java is told, and rules that are left out, are what both say."""
     both = {**ours, **conf}
+    if EXCLUDED in ours and EXCLUDED in conf:
+        both[EXCLUDED] = f"{ours[EXCLUDED]},{conf[EXCLUDED]}"
     if JAVA_OPTIONS in ours and JAVA_OPTIONS in conf:
         mine = ours[JAVA_OPTIONS].replace(COLLECTOR, "") if re.search(r"-XX:\+Use\w+GC", conf[JAVA_OPTIONS]) else None
         both[JAVA_OPTIONS] = f"{mine or ours[JAVA_OPTIONS]} {conf[JAVA_OPTIONS]}"
@@ -90,6 +93,9 @@ def settings(log4j: Path | None, folder: Path | None, java: str = "") -> dict[st
         # Lets a stateful query restart from its checkpoint with other inputs and stateless operators.
         "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
         "spark.sql.streaming.offsetLog.formatVersion": "2",
+        # It moves a semi join below the mark on a column that says that it is the event time: then nothing that comes
+        # late from the left is left out, and no state ever ends.
+        EXCLUDED: "org.apache.spark.sql.catalyst.optimizer.PushDownLeftSemiAntiJoin",
         "spark.sql.streaming.pollingDelay": "25ms",
         "spark.sql.streaming.minBatchesToRetain": "20",
         "spark.sql.streaming.numRecentProgressUpdates": "32",
