@@ -15,7 +15,6 @@ from weft.cli.output import (
     Json,
     Rows,
     State,
-    as_measured,
     fail,
     note,
     number,
@@ -25,7 +24,7 @@ from weft.cli.output import (
     say,
     warnings_of,
 )
-from weft.cli.placing import placed
+from weft.cli.placing import ground, placed
 
 if TYPE_CHECKING:
     from weft.model import Deployment, Placement
@@ -56,12 +55,11 @@ def plan(
         fail("--plot draws one placement, --compare has many: draw one with --policy P --plot F", WRONG_INPUT)
     report, deployment = read(file)
     if policy is not None:
-        deployment = _with_policy(deployment, policy)
+        deployment = with_policy(deployment, policy)
     if compare:
         from weft.cli.compare import compare as side_by_side
 
-        deployment, taken = as_measured(file, deployment, state)
-        side_by_side(deployment, seed, seconds, [*warnings_of(report), *taken], json, ideal)
+        side_by_side(ground(file, deployment, state), seed, seconds, warnings_of(report), json, ideal)
         return
     found = placed(file, deployment, state, seed=seed, fresh=fresh or policy is not None)
     deployment, placement = found.deployment, found.placement
@@ -83,7 +81,8 @@ def plan(
         _print(deployment, planned)
 
 
-def _with_policy(deployment: Deployment, policy: str) -> Deployment:
+def with_policy(deployment: Deployment, policy: str) -> Deployment:
+    """The same deployment placed by another planner; exit 2 where there is none of that name."""
     from weft.plan import PLANNERS
 
     if policy not in PLANNERS:

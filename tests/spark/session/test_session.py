@@ -16,7 +16,7 @@ import pytest
 import weft
 from tests import ROOT
 from weft.spark.session.lent import Lent, let_go
-from weft.spark.session.settings import BULK, JAVA_OPTIONS, SLOW, settings, with_conf
+from weft.spark.session.settings import BULK, EXCLUDED, JAVA_OPTIONS, SLOW, settings, with_conf
 from weft.spark.session.starting import start_session
 
 WAIT_S_MAX = 240.0
@@ -97,6 +97,8 @@ def test_the_users_settings_win_and_java_hears_of_both(tmp_path: Path) -> None:
     assert both["spark.ui.enabled"] == "true"
     assert both[JAVA_OPTIONS].startswith(ours[JAVA_OPTIONS])
     assert both[JAVA_OPTIONS].endswith(" -Dmine=1")
+    left_out = with_conf(ours, {EXCLUDED: "a.Rule"})[EXCLUDED]
+    assert left_out == f"{ours[EXCLUDED]},a.Rule"
     for java in (BULK, SLOW):
         ours = settings(tmp_path / "log4j2.properties", tmp_path, java)
         chosen = with_conf(ours, {JAVA_OPTIONS: "-XX:+UseG1GC"})[JAVA_OPTIONS]

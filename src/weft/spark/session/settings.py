@@ -17,6 +17,7 @@ SLOW = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 # It would take whatever room it is given; the young records of batches need little.
 BULK = "-XX:+UseParallelGC -Xms64m -XX:MaxNewSize=160m"
 _COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
+EXCLUDED = "spark.sql.optimizer.excludedRules"
 SOCKET_CHARS = 1 + len(".00000000-0000-0000-0000-000000000000.sock")
 SOCKET_CHARS_MAX = 103  # the least that any system takes
 LOG4J = """status = error
@@ -40,8 +41,10 @@ logger.noise.level = error
 
 
 def with_conf(ours: Mapping[str, str], conf: Mapping[str, str]) -> dict[str, str]:
-    """Settings of which the user's win; what Java is told is told it by both."""
+    """Settings of which the user's win; what Java is told, and rules that are left out, are what both say."""
     both = {**ours, **conf}
+    if EXCLUDED in ours and EXCLUDED in conf:
+        both[EXCLUDED] = f"{ours[EXCLUDED]},{conf[EXCLUDED]}"
     if JAVA_OPTIONS in ours and JAVA_OPTIONS in conf:
         mine = ours[JAVA_OPTIONS]
         if _COLLECTOR.search(conf[JAVA_OPTIONS]):
@@ -95,6 +98,9 @@ def settings(log4j: Path | None, folder: Path | None, java: str = "") -> dict[st
         # Lets a stateful query restart from its checkpoint with other inputs and stateless operators.
         "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
         "spark.sql.streaming.offsetLog.formatVersion": "2",
+        # It moves a semi join below the mark on a column that says that it is the event time: then nothing that comes
+        # late from the left is left out, and no state ever ends.
+        EXCLUDED: "org.apache.spark.sql.catalyst.optimizer.PushDownLeftSemiAntiJoin",
         "spark.sql.streaming.pollingDelay": "25ms",
         "spark.sql.streaming.minBatchesToRetain": "20",
         "spark.sql.streaming.numRecentProgressUpdates": "32",
