@@ -57,7 +57,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 @pytest.fixture(autouse=True, scope="session")
 def _no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test depends on what `weft calibrate` measured on this machine: batches cost what is shipped."""
+    from weft.spark.kafka import jars
+
     with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(jars.FOLDER, str(jars.jars_folder()))  # what was fetched once is not fetched again
         patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 
