@@ -25,6 +25,7 @@ from weft.spark.fragments.analysis import Analysis, analyse
 from weft.spark.fragments.draining import Ways
 from weft.spark.fragments.outputs import Commit, sink_log, sweep_aside
 from weft.spark.fragments.wiring import RunContext
+from weft.spark.kafka.connector import needs_connector, with_jars
 from weft.spark.session.lent import Lent, let_go
 from weft.spark.session.starting import start_session
 from weft.spark.sources import recordings
@@ -123,7 +124,8 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     lent = Lent.now()
     spark, _ = deployment.shared_spark()
     slow = is_slow(deployment, factors)
-    session = start_session(folders.logs, [deployment.folder], spark.master or MASTER, spark.conf, record, slow)
+    conf = with_jars(spark.conf) if needs_connector(deployment) else spark.conf
+    session = start_session(folders.logs, [deployment.folder], spark.master or MASTER, conf, record, slow)
     try:
         return _prepared(session, deployment, folders, factors, lent)
     except BaseException:

@@ -55,7 +55,7 @@ class Run:
         state = Path(state).resolve()
         self.deployment = deployment = with_ordering(valid(deployment))
         self.options = options
-        self.state = State(state, deployment.store.fsync)
+        self.state = State(state, deployment.store.fsync, deployment.channels)
         self.meter = Meter(deployment)
         self.placement = Placement()
         self.phase = "starting"

@@ -10,6 +10,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 ANSWERS_S_MAX = 20.0
@@ -159,6 +160,27 @@ def _bounds(
         except Exception as error:
             raise KafkaTrouble(f"topic {where.topic}, partition {where.partition}: {_text(error)}") from error
     return found
+
+
+def cut_off(conf: Mapping[str, Any], before: Mapping[str, int]) -> None:
+    """Remove all messages of topics of one partition before an offset each; where that fails, another time will do."""
+    kafka = library()
+    asks = admin(conf)
+    places = [kafka.TopicPartition(topic, 0, offset) for topic, offset in before.items()]
+    with suppress(Exception):
+        for answer in asks.delete_records(places, request_timeout=ANSWERS_S_MAX).values():
+            answer.result(ANSWERS_S_MAX)
+
+
+def remove_topics(conf: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Remove topics; one that is not there is no trouble."""
+    asks = admin(conf)
+    for name, answer in asks.delete_topics(list(names), request_timeout=ANSWERS_S_MAX).items():
+        try:
+            answer.result(2 * ANSWERS_S_MAX)
+        except Exception as error:
+            if "unknown topic" not in _text(error).lower():
+                raise KafkaTrouble(f"topic {name} cannot be removed: {_text(error)}") from error
 
 
 def subscribed(options: Mapping[str, str], known: Mapping[str, int]) -> dict[str, int]:
