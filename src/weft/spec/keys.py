@@ -52,11 +52,11 @@ SPARK = Table(
         Key(
             "master",
             Text(
-                "local, local[N] or local[*]",
-                r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?",
+                "local, local[N], local[*] or spark://HOST:PORT",
+                r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|spark://[A-Za-z0-9._-]+:\d{1,5}(,[A-Za-z0-9._-]+:\d{1,5})*",
                 "; other masters are not there yet",
             ),
-            "how many cores of this machine Spark takes; absent: local[*], all of them",
+            "cores of this machine (absent: local[*], all of them), or a standalone cluster",
         ),
         Key("conf", _OPTIONS, "further settings of Spark, which win over Weft's own, as spark.driver.memory"),
     ),

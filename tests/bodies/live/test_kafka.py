@@ -11,8 +11,9 @@ import pytest
 
 import weft.spec
 from tests.spark.kafka import brokers
-from weft.bodies.live.run import Options, Run
-from weft.bodies.live.state import CannotRun
+from weft.bodies.live.opening import Opening, Options
+from weft.bodies.live.run import Run
+from weft.bodies.live.state import CannotRun, State
 from weft.spark.kafka import client
 
 pytestmark = pytest.mark.spark
@@ -130,5 +131,7 @@ def test_streams_between_sites_lie_in_topics_where_the_file_says_so(spark: Any, 
     own = [name for name in client.topics(brokers.conf()) if name.startswith(prefix)]
     assert any(".sums.good.d" in name for name in own)
     assert not any(".sums.total.d" in name for name in own)
-    Run(weft.spec.load(file), folder / ".weft", Options(until_done=True, fresh=True)).opening.resume()
+    deployment = weft.spec.load(file)
+    state = State(folder / ".weft", channels=deployment.channels)
+    Opening(deployment, state, Options(until_done=True, fresh=True)).resume()
     assert not any(name.endswith((".m", ".d")) for name in client.topics(brokers.conf()) if name.startswith(prefix))

@@ -187,6 +187,10 @@ class FragmentRun:
                 total += self.context.folders.stream(entry.stream).rows_before(self.writer.reached(entry)) or 0
         return total
 
+    def given(self) -> dict[str, int]:
+        """Results by sink that no manifest tells of; none where all are committed in a log."""
+        return {}
+
     def backlogs(self) -> Iterator[tuple[Entry, tuple[int, int]]]:
         """Segments and records of each channel it reads whose results it has not written yet."""
         for entry in self.entries:

@@ -7,10 +7,14 @@ from typing import Any
 
 import pyspark
 
-from weft.model import Channels, Deployment
+from weft.model import Channels, Deployment, dataflow
+from weft.plan.dataflow.real_time import real_time
 from weft.spark.kafka import client
 from weft.spark.kafka.client import KafkaTrouble
 from weft.spark.kafka.connector import connector_jars, connector_version, needs_connector
+from weft.spec import is_stateful
+
+SHUFFLED = 2  # partitions of a shuffle, as `session/settings.py` has them
 
 
 def check_topics(deployment: Deployment) -> list[str]:
@@ -40,6 +44,18 @@ def check_topics(deployment: Deployment) -> list[str]:
     if version == pyspark.__version__:
         return []
     return [f"Spark's Kafka connector is {version}: none of version {pyspark.__version__}, as Spark is, can be had"]
+
+
+def real_time_tasks(deployment: Deployment) -> int:
+    """How many tasks queries that run record by record keep running: one for each partition, and as many with state."""
+    tasks = 0
+    for name in real_time(deployment):
+        query = deployment.query(name)
+        for source in dataflow(deployment).sources_of(name):
+            options = deployment.source(source).options
+            tasks += sum(client.subscribed(options, client.topics(client.connection(options))).values())
+        tasks += SHUFFLED if any(is_stateful(operator) for operator in query.operators) else 0
+    return tasks
 
 
 def _users(deployment: Deployment) -> Iterator[tuple[str, Mapping[str, str], bool]]:

@@ -26,10 +26,14 @@ ASK_S_MAX = 2.0
 DEFAULTS = {"startingOffsets": "earliest", "failOnDataLoss": "true", "kafka.isolation.level": "read_committed"}
 
 
-def read_topic(session: SparkSession, source: Source, name: str, schema: StructType) -> DataFrame:
+def read_topic(
+    session: SparkSession, source: Source, name: str, schema: StructType, observed: bool = True
+) -> DataFrame:
     """A topic as a stream of the declared columns; how many records came and when they were born is observed."""
     provide(session)
     frame = with_options(session.readStream.name(name).format("kafka"), source).load()
+    if not observed:
+        return _columns(frame, source, schema)
     born = F.unix_millis(F.col("timestamp"))
     births = [F.min(born).alias("first"), F.max(born).alias("last"), F.count(F.lit(1)).alias("rows")]
     return _columns(frame.observe(f"{BORN}{name}", *births), source, schema)
