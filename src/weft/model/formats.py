@@ -24,6 +24,11 @@ class SourceFormat:
     has_topic: bool = False
 
     @property
+    def born_outside_spark(self) -> bool:
+        """True if a record is born when it comes, and not when Spark takes it up."""
+        return self.timed or self.has_topic
+
+    @property
     def seen_by_name(self) -> bool:
         """True if Spark reads users' files and remembers each by its full name."""
         return self.has_path and not self.recorded
