@@ -14,6 +14,7 @@ from weft.cli import (
     check,
     explain,
     explore,
+    kafka,
     lab,
     logs,
     move,
@@ -75,6 +76,7 @@ COMMANDS = (
     (stop.stop, "Stop a run in order."),
     (order.order, "Put a recorded stream in order."),
     (explore.explore, "Check a protocol over every order of arrivals."),
+    (kafka.kafka, "Start or end a Kafka broker for trials."),
     (lab.lab, "Reproduce a published result."),
     (bench.bench, "Run the benchmarks."),
 )

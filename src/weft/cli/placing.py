@@ -77,8 +77,10 @@ def ground(file: Path, deployment: Deployment, state: Path | None) -> Ground:
     from weft.bodies.live.calibration import known_costs
     from weft.bodies.live.state import state_folder
     from weft.plan import counting_hops
+    from weft.plan.dataflow.real_time import with_real_time
 
     folder = state_folder(file, state)
+    deployment = with_real_time(deployment)
     known, measured = as_measured(file, deployment, state)
     seen, series = by_series(file, known, state)
     costs, costs_from = known_costs()

@@ -50,6 +50,7 @@ def plan(
     Example:  weft plan examples/meters/deployment.yaml --policy near
     """
     from weft.plan import NoPlacement
+    from weft.plan.dataflow.real_time import real_time, real_time_notes
 
     if compare and plot is not None:
         fail("--plot draws one placement, --compare has many: draw one with --policy P --plot F", WRONG_INPUT)
@@ -70,6 +71,8 @@ def plan(
     planned = planned_json(deployment, placement, found.model_costs(ideal))
     planned |= found.as_json()
     planned["warnings"] = [*warnings_of(report), *found.taken, *planned["warnings"]]
+    planned["real_time"] = list(real_time(deployment))
+    planned["notes"] = real_time_notes(deployment)
     if replicas != 1:
         try:
             planned["replicas"] = _replicated(deployment, placement, replicas, seed)
@@ -79,6 +82,8 @@ def plan(
         print_json(planned)
     else:
         _print(deployment, planned)
+        for told in planned["notes"]:
+            say(told)
 
 
 def with_policy(deployment: Deployment, policy: str) -> Deployment:

@@ -182,7 +182,9 @@ def _print(
     say("results")
     for query in deployment.queries:
         for sink in query.sinks:
-            where = "the console" if sink.path is None else Path(deployment.folder, sink.path)
+            where: str | Path = "the console" if sink.path is None else Path(deployment.folder, sink.path)
+            if sink.facts.has_topic:
+                where = f"topic {sink.options.get('topic')}, {'at least once' if sink.at_least_once else 'each once'}"
             say(f"  {query.name}: {where} ({sink.format}, {sink.mode})")
         for operator in query.operators:
             if operator.late is not None:

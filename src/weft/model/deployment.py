@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from weft.model.control import Control
 from weft.model.queries import Query, Source
-from weft.model.running import Spark, Store, shared_spark
+from weft.model.running import Channels, Spark, Store, shared_spark
 from weft.model.scenario import Happening
 from weft.model.sites import Link, Site
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Sites, links, sources, queries, control, scenario, store and Spark; `folder` is where relative paths start."""
+    """Sites, links, sources, queries, control, scenario, and what a run stands on; relative paths start at `folder`."""
 
     sites: tuple[Site, ...]
     sources: tuple[Source, ...]
@@ -24,6 +24,7 @@ class Deployment:
     folder: str = "."
     store: Store = Store()
     spark: Spark = Spark()
+    channels: Channels = Channels()
 
     def site(self, name: str) -> Site:
         """The site of that name; KeyError where there is none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +27,8 @@ from weft.spark.fragments.analysis import Analysis, analyse
 from weft.spark.fragments.draining import Ways
 from weft.spark.fragments.outputs import Commit, sink_log, sweep_aside
 from weft.spark.fragments.wiring import RunContext
+from weft.spark.kafka.connector import needs_connector, with_jars
+from weft.spark.kafka.topics import real_time_tasks
 from weft.spark.session.lent import Lent, let_go
 from weft.spark.session.starting import start_session
 from weft.spark.sources import recordings
@@ -123,12 +127,23 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     lent = Lent.now()
     spark, _ = deployment.shared_spark()
     slow = is_slow(deployment, factors)
-    session = start_session(folders.logs, [deployment.folder], spark.master or MASTER, spark.conf, record, slow)
+    conf = with_jars(spark.conf) if needs_connector(deployment) else spark.conf
+    master = with_threads(spark.master or MASTER, real_time_tasks(deployment))
+    session = start_session(folders.logs, [deployment.folder], master, conf, record, slow)
     try:
         return _prepared(session, deployment, folders, factors, lent)
     except BaseException:
         let_go(session, lent)
         raise
+
+
+def with_threads(master: str, tasks: int) -> str:
+    """A master of this machine with a thread more for every task that never ends; others are their users' to size."""
+    found = re.fullmatch(r"local(?:\[(\*|\d+)\])?", master)
+    if found is None or not tasks:
+        return master
+    cores = (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
+    return f"local[{cores + tasks}]"
 
 
 def is_slow(deployment: Deployment, factors: Mapping[str, Sequence[tuple[float, float]]]) -> bool:

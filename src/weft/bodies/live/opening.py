@@ -19,6 +19,9 @@ from weft.model import Deployment, PartitionAt, Placement
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.observing.measured import with_measured, with_series
 from weft.spark.fragments.outputs import claims_of
+from weft.spark.kafka.client import KafkaTrouble
+from weft.spark.kafka.jars import NoJars
+from weft.spark.kafka.topics import check_topics
 from weft.spark.storage.disk import Damaged
 
 
@@ -74,6 +77,13 @@ class Opening:
             self.notes = [*(note for note in self.notes if note not in taken), *taken]
         return known
 
+    def _refuse_without_kafka(self) -> None:
+        """Refuse topics that are not there, a broker that does not answer, and jars that cannot be had."""
+        try:
+            self.notes += check_topics(self.deployment)
+        except (KafkaTrouble, NoJars) as error:
+            raise CannotRun(str(error)) from error
+
     def would_remove(self) -> Removal:
         """What starting over would remove; CannotRun where it must not."""
         self.refuse()
@@ -87,6 +97,7 @@ class Opening:
     def look(self) -> Placement:
         """Refuse what can be refused before the state is taken; where everything is to run."""
         placement = self.refuse()
+        self._refuse_without_kafka()
         with _refused():
             self._resuming().look(self.options.fresh)
         return placement

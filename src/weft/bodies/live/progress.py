@@ -78,6 +78,8 @@ class Progress:
         for output in run.writer.outputs:
             if output.sink is not None and output.writer.last is not None:
                 self.meter.holds(output.stream, output.writer.last.rows_total)
+        for sink, given in run.given().items():
+            self.meter.holds(sink, given)
         for output in run.writer.left_out:
             if output.writer.last is not None:
                 self.meter.left_out(output.stream, output.writer.last.rows_total)

@@ -34,6 +34,7 @@ from weft.model import Deployment, Placement
 from weft.model.wishes import MoveTo, Wish
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.ordering import with_ordering
+from weft.plan.dataflow.real_time import real_time_notes, with_real_time
 from weft.protocol.hosting import Want
 from weft.spark import embedded
 from weft.spark.engine import SparkEngine
@@ -53,15 +54,15 @@ class Run:
 
     def __init__(self, deployment: Deployment, state: Path, options: Options) -> None:
         state = Path(state).resolve()
-        self.deployment = deployment = with_ordering(valid(deployment))
+        self.deployment = deployment = with_real_time(with_ordering(valid(deployment)))
         self.options = options
-        self.state = State(state, deployment.store.fsync)
+        self.state = State(state, deployment.store.fsync, deployment.channels)
         self.meter = Meter(deployment)
         self.placement = Placement()
         self.phase = "starting"
         self.done = False  # all was read to the end, with nothing left to go on with
         self.warnings: list[str] = []
-        self.notes: list[str] = []
+        self.notes: list[str] = real_time_notes(deployment)
         self.started_s = time.monotonic()
         self.flowing_s: float | None = None
         self.stopping_s: float | None = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from weft.spark.channels.channel import Channel
+from weft.spark.channels.kafka_log import KafkaLog
 from weft.spark.channels.log import Log
 
 KIND = "channel"
-FOLDER = "folder"
+FOLDER, KAFKA = "folder", "kafka"
 CHANNELS: dict[str, type[Channel]] = {
     FOLDER: Log,
+    KAFKA: KafkaLog,
 }
 
 

@@ -53,7 +53,12 @@ def with_conf(ours: Mapping[str, str], conf: Mapping[str, str]) -> dict[str, str
     return both
 
 
-def settings(log4j: Path | None, folder: Path | None, java: str = "") -> dict[str, str]:
+def on_a_cluster(master: str) -> bool:
+    """True if tasks run in processes that Spark's master starts, maybe on other machines."""
+    return not master.startswith("local")
+
+
+def settings(log4j: Path | None, folder: Path | None, java: str = "", cluster: bool = False) -> dict[str, str]:
     """What differs from Spark's defaults, and why; `folder` is where temporary files go, `java` more for Java."""
     own = (
         {}
@@ -68,6 +73,12 @@ def settings(log4j: Path | None, folder: Path | None, java: str = "") -> dict[st
             "spark.python.unix.domain.socket.enabled": str(os.name == "posix" and _fits(folder)).lower(),
         }
     )
+    if cluster:
+        # Folders of this process mean nothing to tasks elsewhere: each machine has its own.
+        for key in ("spark.local.dir", "spark.python.unix.domain.socket.dir"):
+            own.pop(key, None)
+        own["spark.python.unix.domain.socket.enabled"] = "false"
+        own["spark.executor.extraJavaOptions"] = f"{COLLECTOR} -Xss4m"
     return own | {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
