@@ -9,6 +9,7 @@ Nothing is ever overwritten. Files are for their user alone.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 from collections.abc import Iterable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 AUTHORITY = "authority"
 DAYS = 365
+SPARE_DAYS = 30
 EARLY = datetime.timedelta(minutes=10)
 """Clocks of machines differ: a certificate is valid from a little before it was made."""
 
@@ -80,11 +82,26 @@ def make_keys(folder: Path, sites: Iterable[str], days: int = DAYS, now: datetim
     return Made(new, kept, until)
 
 
+def own_keys(folder: Path, sites: Iterable[str]) -> Path:
+    """The keys of a run whose processes are all on this machine: made without asking, anew where they end soon."""
+    names = list(sites)
+    soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=SPARE_DAYS)
+    if (folder / f"{AUTHORITY}.pem").exists() and _ends(folder / f"{AUTHORITY}.pem") < soon:
+        folder.rename(folder.with_name(f"{folder.name}-until-{soon:%Y%m%d%H%M%S}"))
+    with contextlib.suppress(KeysThere):
+        make_keys(folder, names)
+    return folder
+
+
 def valid_until(folder: Path, party: Party) -> datetime.datetime:
     """When a party's certificate ends."""
+    return _ends(folder / f"{file_name(party)}.pem")
+
+
+def _ends(path: Path) -> datetime.datetime:
     from cryptography import x509
 
-    return x509.load_pem_x509_certificate((folder / f"{file_name(party)}.pem").read_bytes()).not_valid_after_utc
+    return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc
 
 
 def _there(folder: Path, name: str) -> bool:
