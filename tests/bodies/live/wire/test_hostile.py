@@ -191,9 +191,7 @@ def noise(chance: random.Random, count: int) -> Iterator[bytes]:
             case 3:
                 yield struct.pack("<IB", chance.randrange(FRAME_BYTES_MAX, 1 << 32), chance.randrange(4)) + b"z" * 20
             case 4:
-                yield message(
-                    host(chance.choice("ab")), host(chance.choice("abc")), b"evil", chance.randrange(1 << 60)
-                )
+                yield message(host(chance.choice("ab")), host(chance.choice("abc")), b"evil", chance.randrange(1 << 60))
             case _:
                 at = chance.randrange(len(good))
                 yield good[:at] + bytes([chance.randrange(256)]) + good[at + 1 :]

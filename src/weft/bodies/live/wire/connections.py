@@ -86,7 +86,8 @@ class Connection:
             ahead_s = self._line.free_s - asyncio.get_running_loop().time()
             if self._line.slow and ahead_s > 0:
                 await asyncio.sleep(ahead_s)
-            await asyncio.wait_for(self._writer.drain(), BULK_S_MAX)
+            async with asyncio.timeout(BULK_S_MAX):
+                await self._writer.drain()
 
     async def done(self) -> None:
         """Say that nothing more comes."""
@@ -95,7 +96,8 @@ class Connection:
 
     async def take(self, wait_s: float = BULK_S_MAX) -> bytes | frames.Note | None:
         """The next chunk or note, None at the end; Ended where the other end gave up, with its reason."""
-        frame = await asyncio.wait_for(frames.read_frame(self.reader, chunks=True), wait_s)
+        async with asyncio.timeout(wait_s):
+            frame = await frames.read_frame(self.reader, chunks=True)
         if isinstance(frame, bytes | frames.Note):
             return frame
         if isinstance(frame, frames.Done):
@@ -123,6 +125,7 @@ class Connection:
     async def gone(self) -> None:
         """Wait until it is closed, but not for ever."""
         try:
-            await asyncio.wait_for(self._writer.wait_closed(), 1.0)
+            async with asyncio.timeout(1.0):
+                await self._writer.wait_closed()
         except (OSError, TimeoutError):
             self.abort()

@@ -71,7 +71,8 @@ async def greeted(streams: Streams, me: Self) -> Hello:
 
 
 async def _hello(reader: asyncio.StreamReader) -> Hello:
-    frame = await asyncio.wait_for(frames.read_frame(reader), HANDSHAKE_S_MAX)
+    async with asyncio.timeout(HANDSHAKE_S_MAX):
+        frame = await frames.read_frame(reader)
     if isinstance(frame, frames.Refusal):
         raise NotBelieved(f"it refused: {frame.why}")
     if not isinstance(frame, Hello):

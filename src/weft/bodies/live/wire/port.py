@@ -275,7 +275,8 @@ class Port:
             pause_s = core.pause_ms(peer.failures) / 1000 * (0.75 + 0.5 * (self._links % 7) / 6)
             peer.hurry.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(peer.hurry.wait(), pause_s)
+                async with asyncio.timeout(pause_s):
+                    await peer.hurry.wait()
 
     async def _called(self, peer: Peer, stream: str) -> Connection:
         """A new connection to a peer that has shown who it is."""
@@ -283,8 +284,8 @@ class Port:
             raise ConnectionError("the way is cut")
         if peer.where is None:
             raise ConnectionError(f"nobody knows where {peer.party} is")
-        connecting = self._loop.create_connection(_Paused, *peer.where)
-        raw, _ = await asyncio.wait_for(connecting, CALL_S_MAX)
+        async with asyncio.timeout(CALL_S_MAX):
+            raw, _ = await self._loop.create_connection(_Paused, *peer.where)
         try:
             streams = await secured(raw, self._self.credentials.calls, called=False)
             hello = await greet(streams, self._self, stream, peer.party)
@@ -409,7 +410,8 @@ class Port:
     async def _serve(self, one: Connection) -> None:
         self._live[one.link] = one
         try:
-            asked = await asyncio.wait_for(frames.read_frame(one.reader), CALL_S_MAX)
+            async with asyncio.timeout(CALL_S_MAX):
+                asked = await frames.read_frame(one.reader)
             if not isinstance(asked, frames.Ask) or asked.what not in self._handlers:
                 raise frames.BadFrame(f"{one.peer} asked for something that nobody here gives")
             await self._handlers[asked.what](one, asked.request)
