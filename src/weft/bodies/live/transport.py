@@ -1,13 +1,41 @@
-"""How do machines reach one another? Encoded messages between named places, in order per pair.
+"""How do the parts of a run reach one another? Encoded messages between addresses, in order per pair.
 
-Embedded, all places are in one process; sites in other processes need another `Transport` and nothing else.
+An address is a role and, where each site has that role, the site: so no site's name can be taken for the desk's.
+Embedded, all are in one process; sites in other processes need another `Transport` and nothing else.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+
+class Address(NamedTuple):
+    """Who is meant: a role, and the site that has it; the desk's roles have none."""
+
+    role: str
+    site: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.site}".rstrip()
+
+
+DESK = Address("desk")
+CONTROLLER = Address("controller")
+REPORTS = Address("reports")
+"""Who takes in what sites report."""
+
+
+def host(site: str) -> Address:
+    """Who runs fragments at a site."""
+    return Address("host", site)
+
+
+def reporter(site: str) -> Address:
+    """Who tells what was measured at a site."""
+    return Address("reporter", site)
+
 
 Deliver = Callable[[str, bytes], None]
 

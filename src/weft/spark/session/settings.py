@@ -78,7 +78,7 @@ def settings(log4j: Path | None, folder: Path | None, java: str = "", cluster: b
         for key in ("spark.local.dir", "spark.python.unix.domain.socket.dir"):
             own.pop(key, None)
         own["spark.python.unix.domain.socket.enabled"] = "false"
-        own["spark.executor.extraJavaOptions"] = f"{COLLECTOR} -Xss4m"
+        own["spark.executor.extraJavaOptions"] = f"{BULK} -Xss4m"
     return own | {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
