@@ -13,7 +13,7 @@ from weft.model.sites import Link, Site
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Sites, links, sources, queries, control, scenario, store and Spark; `folder` is where relative paths start."""
+    """All that stands in a file; `folder` is where its relative paths start, `desk` where the desk listens."""
 
     sites: tuple[Site, ...]
     sources: tuple[Source, ...]
@@ -24,6 +24,8 @@ class Deployment:
     folder: str = "."
     store: Store = Store()
     spark: Spark = Spark()
+    desk: str | None = None
+    keys: str | None = None
 
     def site(self, name: str) -> Site:
         """The site of that name; KeyError where there is none."""

@@ -7,6 +7,7 @@ from typing import Any
 from weft import model
 from weft.model import Deployment
 from weft.model.formats import SINKS, SOURCES
+from weft.spec.addresses import ADDRESS
 from weft.spec.ddl import Ddl
 from weft.spec.forms import AdviseForm, ByKind, ByVerb, CostForm, OrderForm, Watermarks
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
@@ -85,6 +86,7 @@ SITE = Table(
             "the twin serves records in micro-batches here, as Spark does; absent: one by one",
         ),
         Key("spark", SPARK, "the Spark that it would have of its own; sites in one process share one"),
+        Key("address", ADDRESS, "where its process listens, as `host:port`; absent: on loopback, wherever is room"),
     ),
 )
 
@@ -400,6 +402,8 @@ DEPLOYMENT = Table(
         Key("scenario", Items(HAPPENING), "what happens to it while it runs"),
         Key("store", StoreForm(), "where streams, checkpoints and logs lie; absent: .weft beside this file"),
         Key("spark", SPARK, "the Spark that all sites of a process share; it wins over what sites say"),
+        Key("desk", ADDRESS, "where the desk listens, as `host:port`; absent: on loopback, wherever is room"),
+        Key("keys", Text("a folder"), "the keys that `weft keys` made, from this file's folder; absent: in the state"),
     ),
 )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from weft.spark.channels.channel import Channel
 from weft.spark.channels.log import Log
+from weft.spark.channels.mirror import Mirror
 
 KIND = "channel"
-FOLDER = "folder"
+FOLDER, MIRROR = "folder", "mirror"
 CHANNELS: dict[str, type[Channel]] = {
     FOLDER: Log,
+    MIRROR: Mirror,
 }
 
 
