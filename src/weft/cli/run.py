@@ -31,6 +31,7 @@ from weft.cli.tables import (
     FRAGMENT_HEAD,
     MOVE_HEAD,
     QUERY_HEAD,
+    doubled_lines,
     fragment_rows,
     left_out,
     move_rows,
@@ -168,7 +169,7 @@ def _print(
     say(f"{file}: {_headline(flowed_s, driven.run)}")
     say("")
     print_table("queries", QUERY_HEAD, query_rows(summary))
-    for line in [*left_out(summary), *promise_lines(summary)]:
+    for line in [*left_out(summary), *promise_lines(summary), *doubled_lines(summary)]:
         say(f"  {line}")
     say("")
     print_table("what ran where", FRAGMENT_HEAD, fragment_rows(summary))

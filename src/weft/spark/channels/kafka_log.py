@@ -218,6 +218,20 @@ class KafkaLog(Channel):
             raise Damaged(self.folder, f"offset {offset} of {topic} holds other content than was written")
         return pa.ipc.open_stream(content).read_all().select(columns)
 
+    def beyond(self, position: Position) -> tuple[int, int]:
+        """Commits and records that lie from a position on; none while the broker does not answer."""
+        try:
+            return super().beyond(position)
+        except client.KafkaTrouble:
+            return 0, 0
+
+    def rows_before(self, position: Position) -> int | None:
+        """Records that lie before a position; None where nobody can tell now."""
+        try:
+            return super().rows_before(position)
+        except client.KafkaTrouble:
+            return None
+
     # ---- readers and retention
 
     def _places(self) -> dict[str, tuple[int, bool]]:
