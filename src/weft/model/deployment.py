@@ -8,12 +8,16 @@ from weft.model.control import Control
 from weft.model.queries import Query, Source
 from weft.model.running import Spark, Store, shared_spark
 from weft.model.scenario import Happening
+from weft.model.sharing import Sharing
 from weft.model.sites import Link, Site
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Sites, links, sources, queries, control, scenario, store and Spark; `folder` is where relative paths start."""
+    """Sites, links, sources, queries, control, scenario, store and Spark; `folder` is where relative paths start.
+
+    `sharing` tells what of the queries as written is made by another, where that was looked for and found.
+    """
 
     sites: tuple[Site, ...]
     sources: tuple[Source, ...]
@@ -24,6 +28,7 @@ class Deployment:
     folder: str = "."
     store: Store = Store()
     spark: Spark = Spark()
+    sharing: Sharing | None = None
 
     def site(self, name: str) -> Site:
         """The site of that name; KeyError where there is none."""

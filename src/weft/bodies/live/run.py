@@ -23,6 +23,7 @@ from weft.bodies.live.opening import Opening, Options
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.resuming import CLOSING, Removal, source_files
 from weft.bodies.live.running import Running
+from weft.bodies.live.sharing import with_held_sharing
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import STOP, CannotRun, State
 from weft.bodies.live.steering import Steering
@@ -34,6 +35,7 @@ from weft.model import Deployment, Placement
 from weft.model.wishes import MoveTo, Wish
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.ordering import with_ordering
+from weft.plan.dataflow.sharing import as_written
 from weft.protocol.hosting import Want
 from weft.spark import embedded
 from weft.spark.engine import SparkEngine
@@ -53,9 +55,10 @@ class Run:
 
     def __init__(self, deployment: Deployment, state: Path, options: Options) -> None:
         state = Path(state).resolve()
-        self.deployment = deployment = with_ordering(valid(deployment))
         self.options = options
         self.state = State(state, deployment.store.fsync)
+        deployment = with_ordering(valid(as_written(deployment)))
+        self.deployment = deployment = with_held_sharing(deployment, self.state, options.fresh)
         self.meter = Meter(deployment)
         self.placement = Placement()
         self.phase = "starting"

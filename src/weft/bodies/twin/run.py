@@ -22,6 +22,7 @@ from weft.model import Deployment, Observed, Placement
 from weft.plan import place
 from weft.plan.dataflow.ordering import with_guards, with_ordering
 from weft.plan.dataflow.rates import Rates, ideal_rates
+from weft.plan.dataflow.sharing import with_sharing
 from weft.plan.judging.batch_costs import BatchCosts
 
 NS_PER_S = 1_000_000_000
@@ -67,7 +68,7 @@ def run(
     check_instances(deployment, instances)
     if not deployment.sources:
         raise CannotRun("the deployment has no source: nothing would ever happen")
-    deployment = with_ordering(deployment)
+    deployment = with_sharing(with_ordering(deployment))
     placement = place(deployment, seed=seed) if placement is None else with_guards(deployment, placement)
     check_placement(deployment, placement)
     asked, shared = (deployment, placement), None
