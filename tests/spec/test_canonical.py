@@ -15,13 +15,13 @@ OTHERS = origin("source[others]", ("ts", "meter", "price"))
 
 EQUAL = [
     ("SELECT * FROM readings WHERE kwh >= 0", "select ts, meter, kwh, kind\n from readings r where 0 <= r.KWH"),
-    ("SELECT ts, kwh FROM readings WHERE kwh > 1 AND meter = 'a'",
-     "SELECT kwh, ts FROM readings WHERE meter = \"a\" AND NOT kwh <= 1"),
+    ("SELECT ts, kwh FROM readings WHERE kwh > 1 AND meter = 'm1'",
+     "SELECT kwh, ts FROM readings WHERE meter = \"m1\" AND NOT kwh <= 1"),
     ("SELECT meter FROM readings WHERE kwh BETWEEN 1 AND 2 OR kind IN (2, 1)",
      "SELECT meter FROM readings WHERE kind IN (1, 2, 1) OR (kwh >= 1 AND kwh <= 2)"),
     ("SELECT meter FROM readings WHERE NOT (kwh > 3 AND kind = 1)",
      "SELECT meter FROM readings WHERE kind <> 1 OR kwh <= 3"),
-    ("SELECT meter FROM readings WHERE kwh > 60 * 60 AND 1 = 1", "SELECT meter FROM readings WHERE 3600 < kwh"),
+    ("SELECT meter FROM readings WHERE kwh > 2 * 3 AND 1 = 1", "SELECT meter FROM readings WHERE 6 < kwh"),
     ("SELECT kwh * 2 AS d, kind + 1 AS k FROM readings", "SELECT 1 + kind AS k, 2 * kwh AS d FROM readings"),
     ("SELECT if(kwh > 1, 'high', 'low') AS c, coalesce(kind, 0) AS k FROM readings",
      "SELECT CASE WHEN 1 < kwh THEN 'high' ELSE 'low' END AS c, nvl(kind, 0) AS k FROM readings"),
@@ -43,8 +43,8 @@ EQUAL = [
     ("SELECT meter, kwh v FROM readings UNION ALL SELECT meter, price FROM others",
      "SELECT meter, price AS v FROM others UNION ALL SELECT meter, kwh FROM readings"),
     ("SELECT DISTINCT meter, kind FROM readings", "SELECT DISTINCT r.kind, r.meter FROM readings AS r"),
-    ("SELECT * FROM readings WHERE ts > TIMESTAMP '2026-01-01' + INTERVAL 1 DAY",
-     "SELECT * FROM readings WHERE TIMESTAMP '2026-01-01' + INTERVAL 1 DAY < ts"),
+    ("SELECT * FROM readings WHERE ts > TIMESTAMP '2026-01-01' + INTERVAL 1 HOUR",
+     "SELECT * FROM readings WHERE TIMESTAMP '2026-01-01' + INTERVAL 1 HOUR < ts"),
     ("SELECT upper(meter) AS m, date_trunc('hour', ts) AS h FROM readings",
      "SELECT date_trunc('hour', ts) AS h, UPPER(meter) AS m FROM readings"),
 ]  # fmt: skip

@@ -46,10 +46,14 @@ class Placed:
 def placed(file: Path, deployment: Deployment, state: Path | None, *, seed: int = 0, fresh: bool = False) -> Placed:
     """The placement that `weft run` of this file and state would use; exit 2 where there is none."""
     from weft.bodies.live.calibration import known_costs
+    from weft.bodies.live.sharing import as_held
     from weft.bodies.live.state import state_folder
     from weft.plan import NoPlacement, counting_hops, place
 
     folder = state_folder(file, state)
+    held = in_force(folder)
+    if held is not None and not fresh:
+        deployment = as_held(deployment, held)
     known, measured = as_measured(file, deployment, state)
     seen, series = by_series(file, known, state)
     taken = (*measured, *series)
@@ -60,7 +64,6 @@ def placed(file: Path, deployment: Deployment, state: Path | None, *, seed: int 
             planned = place(counting_hops(seen, costs.hop_ms), seed=seed)
     except NoPlacement as error:
         fail(f"{file}: {error}", WRONG_INPUT)
-    held = in_force(folder)
     if held is not None:
         costs, corrected = _corrected(counted, folder, held, costs)
         costs_from += corrected

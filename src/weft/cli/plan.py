@@ -26,6 +26,7 @@ from weft.cli.output import (
     warnings_of,
 )
 from weft.cli.placing import placed
+from weft.cli.tables import shared_lines
 
 if TYPE_CHECKING:
     from weft.model import Deployment, Placement
@@ -95,6 +96,7 @@ def _with_policy(deployment: Deployment, policy: str) -> Deployment:
 def planned_json(deployment: Deployment, placement: Placement, costs: BatchCosts | None = None) -> dict[str, Any]:
     """All that is known of a placement before it runs: by micro-batches where costs are given, else ideal."""
     from weft.plan.dataflow.rates import ideal_rates
+    from weft.plan.dataflow.shared_streams import reasons_of_written, shared_streams, sites_of_written
     from weft.plan.judging.batch_projection import project_on_spark
     from weft.plan.judging.potential import potential
     from weft.plan.judging.projection import IDEAL, MICRO_BATCH, latency_objective, latency_total_ms, project
@@ -111,14 +113,14 @@ def planned_json(deployment: Deployment, placement: Placement, costs: BatchCosts
     with_hops = latency_objective(deployment, placement, rates)
     return {
         "model": IDEAL if costs is None else MICRO_BATCH,
-        "placement": {query.name: {} for query in deployment.queries} | placement.as_json(),
-        "shared": [],
+        "placement": sites_of_written(deployment, placement),
+        "shared": shared_streams(deployment),
         "projected": {query: dataclasses.asdict(one) for query, one in projected.items()},
         "potential": dataclasses.asdict(parts),
         "objective": {"name": name, "value": value},
         "terms": values(deployment, placement),
         "hops": {"hop_ms": deployment.control.place.hop_ms or 0.0, "latency_ms": with_hops},
-        "reasons": reasons(placement),
+        "reasons": reasons_of_written(deployment, placement),
         "fragments": fragments(deployment, placement),
         "warnings": list(rates.warnings),
     }
@@ -173,7 +175,7 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
         note(f"warning: {warning}")
     for query in deployment.queries:
         homes = planned["placement"][query.name]
-        loads = {name: load_ms[f"{query.name}.{name}"] for name in homes}
+        loads = {name: load_ms.get(f"{query.name}.{name}", 0.0) for name in homes}
         rows: Rows = [
             (name, ", ".join(sites), f"{number(loads[name])} ms/s", planned["reasons"][query.name][name])
             for name, sites in homes.items()
@@ -189,6 +191,8 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
          ", ".join(piece["reads"]), ", ".join(piece["writes"]))
         for piece in planned["fragments"]
     ]  # fmt: skip
+    for line in shared_lines(planned):
+        say(line)
     print_table("fragments", ("fragment", "site", "operators", "stateful", "reads", "writes"), pieces)
     if "replicas" in planned:
         _print_replicas(planned["replicas"])

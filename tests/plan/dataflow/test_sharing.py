@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 
 from tests.plan.plan_builders import deployment, op, query, source, windowed
-from weft.model import Control, Deployment, Late, Operator, Query, Share, Sink, Watermark, dataflow
+from weft.bodies.twin import run as twin
+from weft.model import Control, Deployment, Late, Operator, Place, Query, Share, Sink, Watermark, dataflow
+from weft.plan import place
 from weft.plan.dataflow.meanings import meanings
 from weft.plan.dataflow.sharing import as_written, left_by, made_for_others, resumed, with_sharing
+from weft.plan.judging.batch_costs import SHIPPED
+from weft.plan.judging.batch_projection import project_on_spark
+from weft.plan.judging.potential import potential
 
 ON = Control(share=Share())
 VALID = "SELECT * FROM s WHERE v >= 0"
@@ -182,3 +187,15 @@ def test_a_query_that_comes_later_shares_only_with_those_that_come_with_it() -> 
     found = resumed(given, {"q", "r"}, {}, {})
     assert streams(found) == ["q.valid", "q.sums", "r.good", "r.high", "t.good", "t.high", "u.high"]
     assert dataflow(found).node("u.high").inputs == ("t.high",)
+
+
+@pytest.mark.parametrize("policy", ["refine", "near", "greedy", "dp", "exact", "random", "latency", "partition"])
+def test_what_is_left_of_a_query_is_placed_and_projected_like_any_other(policy: str) -> None:
+    without = left_by(with_sharing(two(first(), second())), "q")
+    asked = replace(without, control=replace(without.control, place=Place(policy=policy)))
+    placement = place(asked)
+    assert set(placement.homes) == {"q.valid", "r.high"}
+    on_spark = project_on_spark(asked, placement, SHIPPED)
+    assert on_spark["r"].latency_ms is not None
+    assert potential(asked, placement).total >= 0.0
+    assert twin(asked, placement, seconds=5.0, seed=1).queries["r"]["records_out"] > 0

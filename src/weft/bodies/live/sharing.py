@@ -15,7 +15,10 @@ def with_held_sharing(deployment: Deployment, state: State, fresh: bool) -> Depl
         held = None if fresh else journal.read(state)
     except Damaged:
         held = None  # refused by name when the state is looked at
-    if held is None:
-        return with_sharing(deployment)
+    return with_sharing(deployment) if held is None else as_held(deployment, held)
+
+
+def as_held(deployment: Deployment, held: journal.Held) -> Deployment:
+    """A deployment as a run goes on with it under the plan that is held."""
     before = {stream.partition(".")[0] for stream in held.placement.homes}
     return resumed(as_written(deployment), before, held.stands, held.operators)

@@ -33,6 +33,7 @@ MEASURED = ("balance", "scale", "failover")
 def next_plan(now: RunningPlan, wish: Wish, rules: Rules, number: int | None = None) -> RunningPlan | Impossible:
     """The plan in which a wish is granted, or why there is none; `number` is that of the change, else the next."""
     granted: tuple[Deployment, Placement] | Impossible
+    wish = as_made(now.deployment, wish)
     match wish:
         case MoveTo():
             granted = _moved(now, wish.homes, _asked_by(wish), rules, wish.by in MEASURED)
@@ -56,6 +57,20 @@ def next_plan(now: RunningPlan, wish: Wish, rules: Rules, number: int | None = N
     else:
         fragments = rules.cut(deployment, placement, relays_kept(deployment, now.fragments, placement))
     return RunningPlan(now.number + 1 if number is None else number, deployment, placement, fragments)
+
+
+def as_made(deployment: Deployment, wish: Wish) -> Wish:
+    """A wish about an operator that is made once for several, about the one that is made."""
+    sharing, flow = deployment.sharing, dataflow(deployment)
+    if sharing is None:
+        return wish
+
+    def made(stream: str) -> str:
+        return stream if flow.makes(stream) else sharing.stands_for(stream)
+
+    if isinstance(wish, MoveTo):
+        return replace(wish, homes={made(stream): to for stream, to in wish.homes.items()})
+    return replace(wish, stream=made(wish.stream)) if isinstance(wish, ScaleTo) else wish
 
 
 def _asked_by(wish: MoveTo | Replace | TakeOver | ScaleTo) -> str:
