@@ -25,6 +25,7 @@ from weft.cli.output import (
 )
 from weft.cli.placing import ground, placed
 from weft.cli.planned import planned_json, with_policy
+from weft.cli.tables import shared_lines
 
 if TYPE_CHECKING:
     from weft.model import Deployment, Placement
@@ -105,7 +106,7 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
         note(f"warning: {warning}")
     for query in deployment.queries:
         homes = planned["placement"][query.name]
-        loads = {name: load_ms[f"{query.name}.{name}"] for name in homes}
+        loads = {name: load_ms.get(f"{query.name}.{name}", 0.0) for name in homes}
         rows: Rows = [
             (name, ", ".join(sites), f"{number(loads[name])} ms/s", planned["reasons"][query.name][name])
             for name, sites in homes.items()
@@ -121,6 +122,8 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
          ", ".join(piece["reads"]), ", ".join(piece["writes"]))
         for piece in planned["fragments"]
     ]  # fmt: skip
+    for line in shared_lines(planned):
+        say(line)
     print_table("fragments", ("fragment", "site", "operators", "stateful", "reads", "writes"), pieces)
     if "replicas" in planned:
         _print_replicas(planned["replicas"])

@@ -25,6 +25,7 @@ def with_policy(deployment: Deployment, policy: str) -> Deployment:
 def planned_json(deployment: Deployment, placement: Placement, costs: BatchCosts | None = None) -> dict[str, Any]:
     """All that is known of a placement before it runs: by micro-batches where costs are given, else ideal."""
     from weft.plan.dataflow.rates import ideal_rates
+    from weft.plan.dataflow.shared_streams import reasons_of_written, shared_streams, sites_of_written
     from weft.plan.judging.batch_projection import project_on_spark
     from weft.plan.judging.potential import potential
     from weft.plan.judging.projection import IDEAL, MICRO_BATCH, latency_objective, latency_total_ms, project
@@ -41,14 +42,14 @@ def planned_json(deployment: Deployment, placement: Placement, costs: BatchCosts
     with_hops = latency_objective(deployment, placement, rates)
     return {
         "model": IDEAL if costs is None else MICRO_BATCH,
-        "placement": {query.name: {} for query in deployment.queries} | placement.as_json(),
-        "shared": [],
+        "placement": sites_of_written(deployment, placement),
+        "shared": shared_streams(deployment),
         "projected": {query: dataclasses.asdict(one) for query, one in projected.items()},
         "potential": dataclasses.asdict(parts),
         "objective": {"name": name, "value": value},
         "terms": values(deployment, placement),
         "hops": {"hop_ms": deployment.control.place.hop_ms or 0.0, "latency_ms": with_hops},
-        "reasons": reasons(placement),
+        "reasons": reasons_of_written(deployment, placement),
         "fragments": fragments(deployment, placement),
         "warnings": list(rates.warnings),
     }

@@ -9,7 +9,7 @@ from weft.model import Deployment
 from weft.model.formats import SINKS, SOURCES
 from weft.spec.addresses import ADDRESS
 from weft.spec.ddl import Ddl
-from weft.spec.forms import AdviseForm, ByKind, ByVerb, CostForm, OrderForm, Watermarks
+from weft.spec.forms import AdviseForm, ByKind, ByVerb, CostForm, OrderForm, ShareForm, Watermarks
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
 from weft.spec.store import StoreForm
 from weft.spec.tables import ByName, Items, Key, Table
@@ -240,6 +240,7 @@ OPERATOR = Table(
         Key("queue", QUEUE, "bounds its waiting records; absent: unbounded"),
         Key("window", WINDOW, "how far back a join looks in the twin"),
         Key("order", OrderForm(), "puts late records in order before it"),
+        Key("pure", Flag(), "for `call`: equal records give equal results, so that queries may share it"),
         Key("late", LATE, "keeps the records that its watermark leaves out, each once; absent: they are only counted"),
     ),
 )
@@ -352,6 +353,7 @@ CONTROL = Table(
         Key("scale", SCALE, "changes the number of instances; absent: off"),
         Key("order", OrderForm(), "puts late records in order; absent: off"),
         Key("serve", SERVE, "in which order the twin serves records; absent: as they come"),
+        Key("share", ShareForm(), "makes once what several queries ask alike; absent: off"),
         Key("advise", AdviseForm(), "says every period what periodic placement would move; absent: off"),
     ),
 )

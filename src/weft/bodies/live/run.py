@@ -26,6 +26,7 @@ from weft.bodies.live.opening import Opening, Options
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.reports import Reports
 from weft.bodies.live.resuming import CLOSING, Removal, note_closing, source_files
+from weft.bodies.live.sharing import with_held_sharing
 from weft.bodies.live.state import STOP, CannotRun, State
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.story_file import StoryFile
@@ -37,6 +38,7 @@ from weft.model.wishes import MoveTo, Wish
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.dataflow.real_time import real_time_notes, with_real_time
+from weft.plan.dataflow.sharing import as_written
 from weft.protocol.hosting import Want
 from weft.protocol.reporting import Committed, Event
 from weft.spark.failures.causes import cause_of
@@ -55,9 +57,10 @@ class Run:
 
     def __init__(self, deployment: Deployment, state: Path, options: Options) -> None:
         state = Path(state).resolve()
-        self.deployment = deployment = with_real_time(with_ordering(valid(deployment)))
         self.options = options
         self.state = State(state, deployment.store.fsync, deployment.channels)
+        deployment = with_ordering(valid(as_written(deployment)))
+        self.deployment = deployment = with_real_time(with_held_sharing(deployment, self.state, options.fresh))
         self.meter = Meter(deployment)
         self.placement = Placement()
         self.phase = "starting"
