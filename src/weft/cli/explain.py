@@ -61,7 +61,7 @@ def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
         fail(f"{found.file}: {error}", WRONG_INPUT)
     in_force = plan_in_force(found.folder)
     if in_force is None:
-        from weft.cli.plan import fragments, reasons
+        from weft.cli.planned import fragments, reasons
 
         why = reasons(planned)
         pieces = fragments(deployment, planned)

@@ -15,6 +15,7 @@ from weft.cli.tables import (
     QUERY_HEAD,
     SITE_HEAD,
     advice_lines,
+    doubled_lines,
     fragment_rows,
     left_out,
     move_rows,
@@ -43,7 +44,7 @@ def status(file: File, state: State = None, json: Json = False) -> None:
     if "queries" in told:
         say("")
         print_table("queries", QUERY_HEAD, query_rows(told))
-        for line in [*left_out(told), *promise_lines(told)]:
+        for line in [*left_out(told), *promise_lines(told), *doubled_lines(told)]:
             say(f"  {line}")
         say("")
         print_table("what runs where" if alive else "what ran where", FRAGMENT_HEAD, fragment_rows(told))

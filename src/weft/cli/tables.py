@@ -47,6 +47,12 @@ def left_out(status: dict[str, Any]) -> list[str]:
     return lines
 
 
+def doubled_lines(status: dict[str, Any]) -> list[str]:
+    """A line for each query whose results may be there twice after a crash."""
+    held = [name for name, one in status.get("queries", {}).items() if one.get("results") == "at least once"]
+    return [f"results of {name}: at least once (after a crash some may be there twice)" for name in held]
+
+
 def promise_lines(status: dict[str, Any]) -> list[str]:
     """A line for each promise of more than latency, which the table shows: what was promised, measured and kept."""
     lines = []

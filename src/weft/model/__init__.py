@@ -29,7 +29,7 @@ from weft.model.queries import (
     Source,
     Watermark,
 )
-from weft.model.running import Spark, Store
+from weft.model.running import Channels, Spark, Store
 from weft.model.scenario import CrashAt, Happening, MoveAt, PartitionAt, RateAt, RestartAt
 from weft.model.sharing import Sharing
 from weft.model.sites import Batch, Link, Site
@@ -39,6 +39,7 @@ __all__ = [
     "Arrivals",
     "Balance",
     "Batch",
+    "Channels",
     "Column",
     "Constant",
     "Control",

@@ -225,7 +225,7 @@ def _check_mode(
     query: Query, sink: Sink, operator: Operator, field: str, problems: Problems, elsewhere: list[str]
 ) -> None:
     if sink.mode == "append":
-        if sink.key:
+        if sink.key and not sink.facts.has_topic:
             problems.error(f"{field}.key", "belongs to `mode: update`; append keeps every record")
         return
     readers = [*(one.name for one in query.consumers(operator.name)), *elsewhere]

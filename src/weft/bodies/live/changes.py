@@ -176,6 +176,7 @@ class Changes:
                 for move in self.asked[number].moves:
                     last_ms = max((self._last_commit_ms.get(old.id, 0.0) for old in change.olds), default=0.0)
                     move.last_before_ms, move.ended_ms = last_ms or None, time.time() * 1000
+                    move.olds = tuple(old.id for old in change.olds)
                 try:
                     self._write(change, then, {name: unpack(held, GoesOn) for name, held in carried})
                 except Exception as error:
@@ -200,14 +201,21 @@ class Changes:
         self.plan, self.generations, self.gates = then, generations, gates
 
     def committed(self, fragment: str, moment_ms: float) -> None:
-        """A commit tells when a fragment last wrote and, after a move, how long the pause was."""
-        self._last_commit_ms[fragment] = moment_ms
+        """A commit tells when a fragment last wrote and, after a move, how long the pause was.
+
+        Sites tell of commits later than they make them, and not in the order of one another: what was committed before
+        a move's fragments had ended came before its pause, whenever it is heard of.
+        """
+        self._last_commit_ms[fragment] = max(moment_ms, self._last_commit_ms.get(fragment, 0.0))
         for move in self.moves:
-            if move.last_before_ms is None or move.pause_ms is not None or move.number > self.in_force.number:
+            if not move.ended_ms or move.number > self.in_force.number:
                 continue
-            one = next((found for found in self.fragments if found.id == fragment), None)
-            if one is not None and one.query == move.query and move.operator in one.operators:
-                move.resumed(moment_ms)
+            if moment_ms <= move.ended_ms and fragment in move.olds:
+                move.paused(moment_ms)
+            elif moment_ms > move.ended_ms and move.last_before_ms is not None and move.pause_ms is None:
+                one = next((found for found in self.fragments if found.id == fragment), None)
+                if one is not None and one.query == move.query and move.operator in one.operators:
+                    move.resumed(moment_ms)
 
     def close(self) -> None:
         """No more is done."""

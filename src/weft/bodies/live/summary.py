@@ -13,7 +13,6 @@ from weft.model import Query, sink_name
 from weft.plan.dataflow.adding_up import filtered_of
 from weft.plan.dataflow.ordering import is_ordering
 from weft.plan.dataflow.shared_streams import reasons_of_written, shared_streams, sites_of_written
-from weft.spark.ordering.holds import measured_order
 
 
 def status_of(run: RunView) -> dict[str, Any]:
@@ -94,17 +93,13 @@ def _query(run: RunView, query: Query, operators: dict[str, dict[str, Any]]) -> 
 
 def _take_ordering(run: RunView) -> None:
     """What came too late for its place in an ordered stream is left out of results like what a watermark leaves out."""
-    for query in run.deployment.queries:
-        for operator in filter(is_ordering, query.operators):
-            stream = f"{query.name}.{operator.name}"
-            held = measured_order(run.state.folders.late(stream))
-            if held is not None:
-                run.meter.left_out(f"{stream}.late", int(held["late"]))
+    for stream, held in run.progress.ordering().items() if run.progress else ():
+        run.meter.left_out(f"{stream}.late", int(held["late"]))
 
 
 def _syncs(run: RunView) -> dict[str, Any]:
     """How long batches waited until what they wrote was on disk."""
-    spent = run.progress.engine.syncs_ms() if run.progress else []
+    spent = list(run.progress.syncs_ms) if run.progress else []
     if not spent:
         return {}
     half, most = np.quantile(spent, (0.5, 0.95))
@@ -126,5 +121,5 @@ def _ordering(run: RunView) -> dict[str, Any]:
         for operator in query.operators
         if is_ordering(operator)
     ]
-    found = {stream: measured_order(run.state.folders.late(stream)) for stream in streams}
-    return {"ordering": {stream: held for stream, held in found.items() if held}} if streams else {}
+    found = run.progress.ordering() if run.progress else {}
+    return {"ordering": {stream: found[stream] for stream in streams if stream in found}} if streams else {}
