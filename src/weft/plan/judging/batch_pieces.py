@@ -86,7 +86,9 @@ def _piece(
 ) -> Piece:  # fmt: skip
     query = None if fragment.query is None else deployment.query(fragment.query)
     operators = [] if query is None else [query.operator(name) for name in fragment.operators]
-    intakes = tuple(Intake(name, rates.per_s[name], flow.sources[name].facts.timed) for name in fragment.sources)
+    intakes = tuple(
+        Intake(name, rates.per_s[name], flow.sources[name].facts.born_outside_spark) for name in fragment.sources
+    )
     taken_per_s = sum(one.per_s for one in intakes) + sum(_rate(rates, stream) for stream in fragment.channels)
     outgoing = []
     for stream in fragment.outputs:

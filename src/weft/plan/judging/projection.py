@@ -153,7 +153,8 @@ class _Steps:
             latency_ms, way = max((before + more, way) for (before, way), more in arrivals)
             done[node.stream] = (latency_ms + self._visit_ms(node.operator, home), (*way, home))
         ends = ((done[outlet.stream], self._outlet_ms(outlet)) for outlet in self.flow.outlets_of(self.query))
-        return max((before + more, way) for (before, way), more in ends)
+        # What others use of a query that is gone has no sink of its own.
+        return max(((before + more, way) for (before, way), more in ends), default=(0.0, ()))
 
     def mean_ms(self, rates: Rates) -> float:
         """The mean latency of results, each operator, stream and sink by the share of results that pass there."""
