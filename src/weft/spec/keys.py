@@ -24,6 +24,7 @@ AVAILABLE_POLICIES = (
     "latency",
     "partition",
     "tree",
+    "collocated",
     "exact",
 )
 VERSION = 1
