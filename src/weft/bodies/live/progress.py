@@ -109,6 +109,11 @@ class Progress:
     def _now(self, name: str) -> FragmentNow | None:
         return next((now for fragment, now in self._reported() if fragment.id == name), None)
 
+    def begun(self) -> bool:
+        """True if, by what their sites told last, all fragments in force are through with their first batch."""
+        found = [now.begun for _, now in self._reported()]
+        return len(found) == len(self._fragments()) and all(found)
+
     def drained(self) -> bool:
         """True if, by what their sites told last, all fragments in force have come to the end of their inputs."""
         fragments = self._fragments()

@@ -49,6 +49,7 @@ __all__ = ["Options", "Run"]
 STATUS_EVERY_S = 1.0
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
+FIRST_BATCHES_S_MAX = 30.0
 HEARD_S_MAX = 5.0
 
 
@@ -155,6 +156,7 @@ class Run:
             self._check()
             if time.monotonic() > deadline:
                 raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s")
+        self._wait_for_first_batches(watch)
         if not self._is_over():
             self._flowed_before_s = flowing.let_flow(self.state.folders)
             self._steering.resume(self._flowed_before_s)
@@ -162,6 +164,20 @@ class Run:
             self.phase = "running"
             for wish in wishes:
                 self.ask(wish)
+
+    def _wait_for_first_batches(self, watch: Callable[[Run], None]) -> None:
+        """Let every fragment be through with its first batch, which is slow, before sources begin to flow."""
+        assert self.progress is not None
+        assert self._reports is not None
+        deadline = time.monotonic() + FIRST_BATCHES_S_MAX
+        while self.options.measured and not self.progress.begun() and not self._is_over():
+            self._over.wait(0.05)
+            watch(self)
+            self._reports.look()
+            self._check()
+            if time.monotonic() > deadline:
+                self.note(f"not all fragments were through with a first batch after {FIRST_BATCHES_S_MAX:.0f} s")
+                return
 
     def _heard(self, site: str, life: str, event: Event, now_ms: float) -> None:
         assert self.progress is not None

@@ -217,6 +217,11 @@ class FragmentRun:
                     self._unread[entry.name] = UnreadFiles(source, path, self.checkpoint / "sources" / entry.name)
                 yield entry, self._unread[entry.name].records(self.writer.files_upto(entry))
 
+    def has_begun(self) -> bool:
+        """Whether its first batch, which is slow, is over; users' files and topics do not wait for that."""
+        timed = (entry.is_channel or self.context.deployment.source(entry.stream).facts.timed for entry in self.entries)
+        return self.over or self.writer.has_written or not all(timed)
+
     def drained(self) -> bool:
         """Whether all inputs have ended and everything is committed."""
         return self.writer.ended.is_set()
