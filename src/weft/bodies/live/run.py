@@ -332,10 +332,10 @@ class Run:
         return summary
 
     def _all_done(self) -> bool:
-        """True if all was read to the end, by the desk's machines and by every site's last report alike.
+        """True if all was read to the end, by the desk's machines, and no site's last report says otherwise.
 
-        Of the machines' word a change under way, or a fragment that failed since, takes back what was said. A fragment
-        that has drained while one before it has not, counts for nothing: all in force must have.
+        The machines count every fragment in force, each in its present epoch: one that has drained while one before it
+        has not counts for nothing. A change under way, or a fragment that failed since, takes back what they said.
         """
         assert self.progress is not None
         assert self._reports is not None
@@ -343,10 +343,10 @@ class Run:
         if self._failure is not None or not self.options.until_done or not self._desk.all_done:
             return False
         deadline = time.monotonic() + HEARD_S_MAX
-        while not self.progress.drained() and time.monotonic() < deadline:
+        while self.progress.undrained() and time.monotonic() < deadline:
             time.sleep(0.02)
             self._reports.look()
-        return self._desk.all_done and self.progress.drained()
+        return self._desk.all_done and not self.progress.undrained()
 
     def _settle(self) -> None:
         """Leave the last values in sinks of update mode: where what writes them has run."""
