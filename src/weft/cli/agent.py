@@ -35,11 +35,10 @@ def agent(
     from weft.bodies.live.processes.agent import AgentProcess
     from weft.bodies.live.state import CannotRun, state_folder
     from weft.bodies.live.valid import valid
-    from weft.plan.dataflow.ordering import with_ordering
     from weft.spark.storage.private import private_files
 
     private_files()
-    made = AgentProcess(with_ordering(valid(deployment)), site, state_folder(file, state))
+    made = AgentProcess(valid(deployment), site, state_folder(file, state))
     try:
         status = _carried(made)
     except CannotRun as error:

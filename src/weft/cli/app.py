@@ -15,6 +15,7 @@ from weft.cli import (
     check,
     explain,
     explore,
+    kafka,
     keys,
     lab,
     logs,
@@ -79,6 +80,7 @@ COMMANDS = (
     (keys.keys, "Make the keys of a deployment's processes."),
     (order.order, "Put a recorded stream in order."),
     (explore.explore, "Check a protocol over every order of arrivals."),
+    (kafka.kafka, "Start or end a Kafka broker for trials."),
     (lab.lab, "Reproduce a published result."),
     (bench.bench, "Run the benchmarks."),
 )

@@ -19,7 +19,8 @@ def explore(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="The protocol: hosting, move, balancing, exclusion, scaling, control or connection."
+            metavar="NAME",
+            help="The protocol: hosting, move, balancing, exclusion, scaling, control, connection or counting.",
         ),
     ],
     as_published: Annotated[

@@ -32,11 +32,13 @@ from weft.cli.tables import (
     FRAGMENT_HEAD,
     MOVE_HEAD,
     QUERY_HEAD,
+    doubled_lines,
     fragment_rows,
     left_out,
     move_rows,
     promise_lines,
     query_rows,
+    shared_lines,
 )
 
 if TYPE_CHECKING:
@@ -179,7 +181,7 @@ def _print(
     say(f"{file}: {_headline(flowed_s, driven.run)}")
     say("")
     print_table("queries", QUERY_HEAD, query_rows(summary))
-    for line in [*left_out(summary), *promise_lines(summary)]:
+    for line in [*left_out(summary), *promise_lines(summary), *doubled_lines(summary), *shared_lines(summary)]:
         say(f"  {line}")
     say("")
     print_table("what ran where", FRAGMENT_HEAD, fragment_rows(summary))
@@ -193,7 +195,9 @@ def _print(
     say("results")
     for query in deployment.queries:
         for sink in query.sinks:
-            where = "the console" if sink.path is None else Path(deployment.folder, sink.path)
+            where: str | Path = "the console" if sink.path is None else Path(deployment.folder, sink.path)
+            if sink.facts.has_topic:
+                where = f"topic {sink.options.get('topic')}, {'at least once' if sink.at_least_once else 'each once'}"
             say(f"  {query.name}: {where} ({sink.format}, {sink.mode})")
         for operator in query.operators:
             if operator.late is not None:

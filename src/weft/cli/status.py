@@ -15,12 +15,14 @@ from weft.cli.tables import (
     QUERY_HEAD,
     SITE_HEAD,
     advice_lines,
+    doubled_lines,
     fragment_rows,
     left_out,
     move_rows,
     operator_rows,
     promise_lines,
     query_rows,
+    shared_lines,
     site_rows,
 )
 
@@ -43,7 +45,7 @@ def status(file: File, state: State = None, json: Json = False) -> None:
     if "queries" in told:
         say("")
         print_table("queries", QUERY_HEAD, query_rows(told))
-        for line in [*left_out(told), *promise_lines(told)]:
+        for line in [*left_out(told), *promise_lines(told), *doubled_lines(told)]:
             say(f"  {line}")
         say("")
         print_table("what runs where" if alive else "what ran where", FRAGMENT_HEAD, fragment_rows(told))
@@ -55,7 +57,7 @@ def status(file: File, state: State = None, json: Json = False) -> None:
                 print_table(title, head, rows)
                 if title == "operators" and any(row[-1] == "-" for row in rows):
                     say(f"  {COST_UNKNOWN}")
-        for line in advice_lines(told.get("advice")):
+        for line in [*shared_lines(told), *advice_lines(told.get("advice"))]:
             say(line)
         for name, why in told.get("down", {}).items():
             say(f"down: {name}: {why}")

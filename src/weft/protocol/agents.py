@@ -36,9 +36,13 @@ class AgentHere(Message, frozen=True):
 
 
 class DeskHere(Message, frozen=True):
-    """The desk is there, and a run was asked for so; `life` is that of the agent it answers."""
+    """The desk is there, and a run was asked for so; `life` is that of the agent it answers.
+
+    `graph` tells apart what queries share: all processes of a run must have it alike.
+    """
 
     life: Name
+    graph: str = ""
     until_done: bool = False
     measured: bool = True
     wants_facts: bool = False

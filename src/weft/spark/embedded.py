@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -20,15 +21,17 @@ from weft.plan.dataflow.event_times import Times
 from weft.plan.network.paths import Path as Way
 from weft.spark.channels.folders import Folders
 from weft.spark.engine import SparkEngine
+from weft.spark.flow_start import open_flows
 from weft.spark.fragments.analysis import Analysis, analyse
 from weft.spark.fragments.draining import Ways
 from weft.spark.fragments.outputs import sweep_aside
 from weft.spark.fragments.wiring import RunContext
+from weft.spark.kafka.connector import needs_connector, with_jars
+from weft.spark.kafka.topics import real_time_tasks
 from weft.spark.measuring.progress import StageTimes
 from weft.spark.session.lent import Lent, let_go
 from weft.spark.session.starting import start_session
 from weft.spark.sources import recordings
-from weft.spark.sources.flowing import open_flows
 from weft.spark.sources.streams import read_flows
 from weft.spark.storage import temporary
 
@@ -104,7 +107,9 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     spark, _ = deployment.shared_spark()
     slow = is_slow(deployment, factors)
     sweep_aside(deployment, folders)
-    session = start_session(folders.logs, [deployment.folder], spark.master or MASTER, spark.conf, record, slow)
+    conf = with_jars(spark.conf) if needs_connector(deployment) else spark.conf
+    master = with_threads(spark.master or MASTER, real_time_tasks(deployment))
+    session = start_session(folders.logs, [deployment.folder], master, conf, record, slow)
     try:
         found = _prepared(session, deployment, folders, lent, [site.name for site in deployment.sites])
         open_flows(deployment, folders, factors)
@@ -112,6 +117,15 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     except BaseException:
         let_go(session, lent)
         raise
+
+
+def with_threads(master: str, tasks: int) -> str:
+    """A master of this machine with a thread more for every task that never ends; others are their users' to size."""
+    found = re.fullmatch(r"local(?:\[(\*|\d+)\])?", master)
+    if found is None or not tasks:
+        return master
+    cores = (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
+    return f"local[{cores + tasks}]"
 
 
 def is_slow(deployment: Deployment, factors: Mapping[str, Sequence[tuple[float, float]]]) -> bool:
@@ -135,7 +149,9 @@ def start_site(deployment: Deployment, site: str, folders: Folders, record: Path
     temporary.sweep(record)
     own = deployment.site(site).spark
     conf = {**deployment.spark.conf, **own.conf}
+    conf = with_jars(conf) if needs_connector(deployment) else conf
     master = own.master or deployment.spark.master or f"local[{cores_of(len(deployment.sites))}]"
+    master = with_threads(master, real_time_tasks(deployment))
     slow = is_slow(deployment, read_flows(folders.flows)["factors"])
     logs = site_logs(folders, site)
     session = start_session(logs, [deployment.folder], master, conf, record, slow)

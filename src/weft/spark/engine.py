@@ -18,6 +18,7 @@ from weft.spark.fragments.draining import DrainingRun, Ways
 from weft.spark.fragments.lifecycle import FragmentRun
 from weft.spark.fragments.outputs import places, sink_log
 from weft.spark.fragments.positions import Standing
+from weft.spark.fragments.real_time import RealTimeRun, runs_in_real_time
 from weft.spark.fragments.wiring import RunContext
 from weft.spark.measuring.progress import StageTimes
 from weft.spark.measuring.site import SiteMeasures
@@ -79,7 +80,8 @@ class SparkEngine:
             gate = Gate(folders.gate(task.fragment.id, task.generation), disk=folders.disk)
             if task.gate is not None and not gate.is_open():
                 gate.open(task.gate)
-            run = DrainingRun(self.ways, self.context, task.fragment, epoch, task.generation)
+            kind = RealTimeRun if runs_in_real_time(self.context, task.fragment) else DrainingRun
+            run = kind(self.ways, self.context, task.fragment, epoch, task.generation)
             run.warm = self.ahead.take_planned(task.fragment)
         run.on_start = self._forget_other_ways_in
         self.runs[task.fragment.id] = run

@@ -7,6 +7,7 @@ from weft.spec.addresses import check_addresses
 from weft.spec.conf import check_spark
 from weft.spec.ddl import is_timestamp
 from weft.spec.flow import check_queries
+from weft.spec.kafka import check_kafka
 from weft.spec.names import check_known, check_names, check_site
 from weft.spec.options import check_options
 from weft.spec.paths import check_paths
@@ -22,6 +23,7 @@ def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[
     check_queries(deployment, problems, blocks)
     check_paths(deployment, problems)
     check_options(deployment, problems)
+    check_kafka(deployment, problems)
     check_spark(deployment, problems)
     check_addresses(deployment, problems)
     _check_control(deployment, problems)

@@ -17,7 +17,7 @@ from weft.model import Placement
 from weft.model.wishes import MoveTo, TakeOver, Wish
 from weft.plan.changing.difference import Recut, difference
 from weft.plan.changing.fragments import Fragment
-from weft.plan.changing.next_plan import next_plan
+from weft.plan.changing.next_plan import as_made, next_plan
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
 from weft.plan.changing.task import GoesOn, Task, homes_of
 from weft.protocol.machine import Effect, Input
@@ -106,6 +106,7 @@ class Changes:
 
     def ask(self, wish: Wish) -> Asked:
         """Ask for a change; one that is impossible is refused at once."""
+        wish = as_made(self.in_force.deployment, wish)
         with self._lock:
             number = max([self.in_force.number, *self.asked]) + 1
             asked = Asked(number, wish, self.clock_s(), [])

@@ -167,9 +167,14 @@ class Meter:
             "dropped": late,  # live, nothing is dropped but what comes too late
             "late": late,
             "bad_records": sum(self.bad_of(name) for name in dataflow(self.deployment).sources_of(query.name)),
+            "results": "at least once" if self._may_double(query) else "each once",
             "promise": promise,
             "promise_kept": kept(promise),
         }
+
+    def _may_double(self, query: Query) -> bool:
+        """Whether a crash may let readers of a query's results find some of them twice."""
+        return any(sink.at_least_once for sink in query.sinks)
 
     def late_of(self, stream: str) -> int:
         """Records that the watermark of an operator (`query.operator`) has left out."""

@@ -27,16 +27,16 @@ from weft.bodies.live.processes.roll import running
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.reports import Reports
 from weft.bodies.live.resuming import CLOSING, Removal, note_closing, source_files
+from weft.bodies.live.sharing import to_run
 from weft.bodies.live.site import cut_of
 from weft.bodies.live.state import STOP, CannotRun, State
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.story_file import StoryFile
 from weft.bodies.live.summary import status_of, summary_of
-from weft.bodies.live.valid import valid
 from weft.model import Deployment, Placement, sink_name
 from weft.model.wishes import MoveTo, Wish
 from weft.plan.changing.fragments import Fragment
-from weft.plan.dataflow.ordering import with_ordering
+from weft.plan.dataflow.real_time import real_time_notes
 from weft.protocol.hosting import Want
 from weft.protocol.reporting import Committed, Event
 from weft.spark.failures.causes import cause_of
@@ -47,6 +47,7 @@ __all__ = ["Options", "Run"]
 STATUS_EVERY_S = 1.0
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
+FIRST_BATCHES_S_MAX = 30.0
 HEARD_S_MAX = 5.0
 
 Housing = Callable[[Deployment, State, Options, Callable[[str], None]], House]
@@ -58,15 +59,15 @@ class Run:
 
     def __init__(self, deployment: Deployment, state: Path, options: Options, house: Housing | None = None) -> None:
         state = Path(state).resolve()
-        self.deployment = deployment = with_ordering(valid(deployment))
         self.options = options
-        self.state = State(state, deployment.store.fsync)
+        self.state = State(state, deployment.store.fsync, deployment.channels)
+        self.deployment = deployment = to_run(deployment, self.state, options.fresh)
         self.meter = Meter(deployment)
         self.placement = Placement()
         self.phase = "starting"
         self.done = False  # all was read to the end, with nothing left to go on with
         self.warnings: list[str] = []
-        self.notes: list[str] = []
+        self.notes: list[str] = real_time_notes(deployment)
         self.started_s = time.monotonic()
         self.flowing_s: float | None = None
         self.stopping_s: float | None = None
@@ -158,6 +159,7 @@ class Run:
             self._bring_back()
             if time.monotonic() > deadline:
                 raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s")
+        self._wait_for_first_batches(watch)
         if not self._is_over():
             # What runs on has flowed meanwhile: then the clock goes on, too.
             goes_on = flowing.flowed_s(self.state.folders) if found else None
@@ -186,6 +188,20 @@ class Run:
             if fragment.id in self._desk.given_up and fragment.site not in self.crashed:
                 self._desk.given_up.discard(fragment.id)
                 self._desk.tell(Want(fragment.id, fragment.site))
+
+    def _wait_for_first_batches(self, watch: Callable[[Run], None]) -> None:
+        """Let every fragment be through with its first batch, which is slow, before sources begin to flow."""
+        assert self.progress is not None
+        assert self._reports is not None
+        deadline = time.monotonic() + FIRST_BATCHES_S_MAX
+        while self.options.measured and not self.progress.begun() and not self._is_over():
+            self._over.wait(0.05)
+            watch(self)
+            self._reports.look()
+            self._check()
+            if time.monotonic() > deadline:
+                self.note(f"not all fragments were through with a first batch after {FIRST_BATCHES_S_MAX:.0f} s")
+                return
 
     def _heard(self, site: str, life: str, event: Event, now_ms: float) -> None:
         assert self.progress is not None

@@ -142,6 +142,7 @@ class SiteBody:
         with self._lock:
             self.running[fragment] = (epoch, run)
         self._tell(Launched(fragment, epoch, pack(run.standing())))
+        self._reporting.wake()
 
     def _halt(self, asked: Halt) -> None:
         fragment, epoch, was_clean, stands = asked.fragment, asked.epoch, False, Parcel()

@@ -23,7 +23,10 @@ from typing import IO, Any
 
 import msgspec
 
+from weft.model import Channels
+from weft.spark.channels import kafka_log
 from weft.spark.channels.folders import Folders
+from weft.spark.channels.kafka_log import settings_of
 from weft.spark.channels.rooms import ROOMS
 from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
@@ -70,10 +73,11 @@ def state_folder(file: Path, given: Path | None) -> Path:
 class State:
     """A state folder in use by this process."""
 
-    def __init__(self, path: Path, fsync: bool = True) -> None:
+    def __init__(self, path: Path, fsync: bool = True, channels: Channels | None = None) -> None:
         self.path = path.resolve()
         self.disk = Disk(fsync)
-        self.folders = Folders(self.path, "", self.disk)
+        self.channels = channels or Channels()
+        self.folders = self._of_run("")
         self._lock: IO[str] | None = None
 
     def check_place(self) -> None:
@@ -143,7 +147,11 @@ class State:
 
     def is_of(self, record: Record) -> None:
         """From now on all that is read and written belongs to that run."""
-        self.folders = Folders(self.path, record.run, self.disk)
+        self.folders = self._of_run(record.run)
+
+    def _of_run(self, run: str) -> Folders:
+        told = self.channels
+        return Folders(self.path, run, self.disk, told.kind, told.streams, settings_of(told))
 
     def sweep(self) -> None:
         """Remove what a crash left half written."""
@@ -157,7 +165,8 @@ class State:
         return [self.path / name for name in names if os.path.lexists(self.path / name)]
 
     def remove(self) -> None:
-        """Remove what a run keeps here, and nothing else; the lock stays."""
+        """Remove what a run keeps here, and nothing else; the lock stays. So do topics of a broker that is gone."""
+        kafka_log.remove(self.path)
         for entry in self.entries():
             if entry.is_dir() and not entry.is_symlink():
                 self.disk.remove_tree(entry)
@@ -165,7 +174,7 @@ class State:
                 self.disk.remove(entry)
         if self.path.is_dir():
             self.disk.sync((), [self.path])
-        self.folders = Folders(self.path, "", self.disk)
+        self.folders = self._of_run("")
 
     def read(self, name: str) -> Any:
         """A sealed file of the state, None where it is absent; Damaged where it is garbled."""

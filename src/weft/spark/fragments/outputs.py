@@ -175,7 +175,9 @@ def sink_log(deployment: Deployment, folders: Folders, sink: Sink, name: str) ->
 
 
 def sink_path(deployment: Deployment, folders: Folders, sink: Sink, name: str) -> Path:
-    """The folder of a sink's results; of one on the console, where it would be."""
+    """The folder of a sink's results; of one on the console or of a topic, where it would be."""
+    if sink.facts.has_topic:
+        return folders.topic(name)
     if sink.path is None:
         return folders.console(name)
     return Path(os.path.normpath(sources.path_of(deployment, sink.path)))

@@ -55,6 +55,8 @@ def new_reports(run: FragmentRun, after: int) -> Iterator[BatchReport]:
 def _report(run: FragmentRun, progress: dict[str, Any]) -> BatchReport:
     by_name = {spark_name(source): source for source in run.fragment.sources}
     rows = {entry.stream: held["numInputRows"] for entry, held in _of_files(run, progress["sources"])}
+    topics = [held for held in progress["sources"] if held["description"].startswith("KafkaV2[")]
+    rows |= {entry.stream: held["numInputRows"] for entry, held in zip(run.topic_entries(), topics, strict=False)}
     bad: dict[str, int] = {}
     operators: dict[str, int] = {}
     for name, values in progress.get("observedMetrics", {}).items():

@@ -145,10 +145,12 @@ class SiteMeasures:
                 for one in run.writer.outputs
                 if one.operator and one.writer.last
             },
-            {one.stream: one.writer.last.rows_total for one in run.writer.outputs if one.sink and one.writer.last},
+            {one.stream: one.writer.last.rows_total for one in run.writer.outputs if one.sink and one.writer.last}
+            | run.given(),
             {one.stream: one.writer.last.rows_total for one in run.writer.left_out if one.writer.last},
             _waiting(run),
             _ordering(run),
+            run.has_begun(),
         )
         if ended:
             followed = {one.born for one in self._followed.values()}

@@ -21,6 +21,7 @@ from weft.bodies.live.facts import facts_of, meanings
 from weft.bodies.live.identity import identity
 from weft.bodies.live.parcels import pack
 from weft.bodies.live.processes import roll
+from weft.bodies.live.sharing import to_run
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import KEYS, STOP, CannotRun, State
 from weft.bodies.live.story_file import StoryFile
@@ -32,6 +33,7 @@ from weft.bodies.live.wire.port import LOOPBACK, Port
 from weft.model import Deployment
 from weft.model.sites import where
 from weft.plan.dataflow.event_times import carried_times
+from weft.plan.dataflow.sharing import as_written
 from weft.plan.network.paths import Paths
 from weft.protocol.agents import FAILED, READY, STARTING, AgentHere, DeskHere, EndAgent
 from weft.protocol.messages import REASON_CHARS_MAX, BadMessage, decode, encode
@@ -54,12 +56,13 @@ StartSpark = Callable[[Deployment, str, Folders, Path], embedded.Embedded]
 class Asked(NamedTuple):
     """How the run was asked for, as the desk said."""
 
+    graph: str
     until_done: bool
     measured: bool
 
 
 class NoDesk(RuntimeError):
-    """No desk was heard of for too long."""
+    """No desk was heard of for too long, or the one that is there has another graph: it may be started again."""
 
 
 class AgentProcess:
@@ -70,7 +73,7 @@ class AgentProcess:
     ) -> None:
         self.deployment = deployment
         self.site = site
-        self.state = State(folder, deployment.store.fsync)
+        self.state = State(folder, deployment.store.fsync, deployment.channels)
         self._start_spark = start
         self.life = uuid.uuid4().hex
         self.phase = STARTING
@@ -118,6 +121,13 @@ class AgentProcess:
             raise CannotRun(f"{self.state.path} holds the run of another file; give `weft agent` the file that it runs")
         self.state.is_of(record)
 
+    def _share(self) -> None:
+        """Have the graph that the desk has."""
+        assert self._asked is not None
+        self.deployment = to_run(self.deployment, self.state, False)
+        if roll.digest(self.deployment) != self._asked.graph:
+            raise NoDesk("its queries share operators otherwise than the desk's")
+
     def _wait(self, seconds: float) -> None:
         """Wait a moment for a desk; NoDesk where none comes, or nobody wants the site any more."""
         if self._over.wait(seconds):
@@ -135,7 +145,7 @@ class AgentProcess:
         except NoKey as error:
             raise CannotRun(str(error)) from error
         listen = LOOPBACK if address is None else where(address)
-        self._port = port = Port(shown, roll.digest(self.deployment), listen, tell=story.write)
+        self._port = port = Port(shown, roll.digest(as_written(self.deployment)), listen, tell=story.write)
         try:
             found = port.start()
         except OSError as error:
@@ -156,8 +166,11 @@ class AgentProcess:
     def _run(self, story: StoryFile) -> int:
         try:
             self._take_up()  # a desk that starts over has made another state since
+            self._share()
             self._mend()
             self._start(story)
+        except NoDesk:
+            raise
         except Exception as error:
             return self._failed(error)
         roll.tell_site(self.state, self.site, self._where, runs=True)
@@ -246,6 +259,6 @@ class AgentProcess:
                 self._heard_s = time.monotonic()
                 self._wants_facts = message.wants_facts
                 if self._asked is None:
-                    self._asked = Asked(message.until_done, message.measured)
+                    self._asked = Asked(message.graph, message.until_done, message.measured)
             case EndAgent(life=life) if life == self.life:
                 self._over.set()

@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,11 +36,12 @@ from weft.bodies.live.wire.parties import site as party_of
 from weft.bodies.live.wire.port import LOOPBACK, Port
 from weft.model import Deployment
 from weft.model.sites import where
+from weft.plan.dataflow.sharing import as_written
 from weft.protocol.agents import FAILED, READY, AgentHere, DeskHere, EndAgent, RunsHere
 from weft.protocol.messages import BadMessage, decode, encode
 from weft.spark.embedded import site_logs
+from weft.spark.flow_start import open_flows
 from weft.spark.fragments.outputs import sweep_aside
-from weft.spark.sources.flowing import open_flows
 from weft.spec import absolute
 
 LOOK_S = 0.1
@@ -84,7 +84,7 @@ class ProcessSites:
         self._children: dict[str, _Child] = {}
         self._facts: Facts | None = None
         self._known: dict[str, roll.Where] = {}
-        self._lock = threading.Lock()
+        self._graph = roll.digest(deployment)
         keys = state.path / KEYS if deployment.keys is None else Path(absolute(deployment.keys, deployment.folder))
         if deployment.keys is None:
             own_keys(keys, self._names)
@@ -93,7 +93,7 @@ class ProcessSites:
         except NoKey as error:
             raise CannotRun(str(error)) from error
         listen = LOOPBACK if deployment.desk is None else where(deployment.desk)
-        self.transport = Port(shown, roll.digest(deployment), listen, tell=story)
+        self.transport = Port(shown, roll.digest(as_written(deployment)), listen, tell=story)
 
     @property
     def lost(self) -> set[str]:
@@ -262,5 +262,6 @@ class ProcessSites:
         if self._facts is None:
             with suppress(msgspec.MsgspecError):
                 self._facts = unpack(message.facts, Facts | None)  # type: ignore[arg-type]
-        answer = DeskHere(message.life, self.options.until_done, self.options.measured, self._facts is None)
+        options, wants_facts = self.options, self._facts is None
+        answer = DeskHere(message.life, self._graph, options.until_done, options.measured, wants_facts)
         self.transport.send(ROLL, sender, encode(answer))

@@ -107,7 +107,7 @@ def desk_lives(state: Path) -> bool:
 
 
 def digest(deployment: Deployment) -> str:
-    """Tells deployments apart: processes of two files do not speak with one another."""
+    """Tells deployments apart, by all that stands in them."""
     return sha256(json.dumps(as_plain(deployment), sort_keys=True, default=str).encode()).hexdigest()
 
 

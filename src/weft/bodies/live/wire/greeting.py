@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from weft.bodies.live.wire import frames
 from weft.bodies.live.wire.credentials import Credentials
@@ -13,7 +14,26 @@ from weft.bodies.live.wire.parties import COMMAND, Party, named_in
 from weft.protocol.messages import VERSION
 
 HANDSHAKE_S_MAX = 5.0
+CALL_S_MAX = 5.0
 READ_BYTES = 4 << 20
+
+
+class Paused(asyncio.Protocol):
+    """A connection of which nothing is read before TLS takes it."""
+
+    def connection_made(self, transport: Any) -> None:
+        transport.pause_reading()
+
+
+class Accepting(Paused):
+    """One that somebody has made to us."""
+
+    def __init__(self, accepted: Callable[[asyncio.Transport], None]) -> None:
+        self._accepted = accepted
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._accepted(transport)
 
 
 class NotBelieved(Exception):
@@ -46,6 +66,19 @@ async def secured(raw: asyncio.Transport, context: ssl.SSLContext, called: bool)
         raise ConnectionError("it was closed amid the handshake")
     protocol.connection_made(tls)
     return reader, asyncio.StreamWriter(tls, protocol, reader, loop)
+
+
+async def called(where: tuple[str, int], me: Self, stream: str, party: Party) -> tuple[Streams, Hello]:
+    """Call a party at an address; the connection, once it has shown that it is the one."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(CALL_S_MAX):
+        raw, _ = await loop.create_connection(Paused, *where)
+    try:
+        streams = await secured(raw, me.credentials.calls, called=False)
+        return streams, await greet(streams, me, stream, party)
+    except BaseException:
+        raw.abort()
+        raise
 
 
 async def greet(streams: Streams, me: Self, stream: str, expected: Party) -> Hello:

@@ -19,7 +19,15 @@ from weft.bodies.live.transport import Address
 from weft.bodies.live.wire import frames
 from weft.bodies.live.wire.connections import Connection, Ended
 from weft.bodies.live.wire.credentials import Credentials
-from weft.bodies.live.wire.greeting import NotBelieved, Self, greet, greeted, secured
+from weft.bodies.live.wire.greeting import (
+    CALL_S_MAX,
+    Accepting,
+    NotBelieved,
+    Self,
+    called,
+    greeted,
+    secured,
+)
 from weft.bodies.live.wire.line import Line
 from weft.bodies.live.wire.parties import Party, home_of
 from weft.bodies.live.wire.peers import Clock, Peer, Tally
@@ -27,9 +35,10 @@ from weft.protocol import connection as core
 from weft.protocol.messages import MESSAGE_BYTES_MAX
 
 LOOPBACK = ("127.0.0.1", 0)
+OWN_S_MAX = 60.0
+"""The longest that the port's own thread is waited for: a busy machine may keep it from running."""
 PING_S = 2.0
 SILENT_S_MAX = 8.0
-CALL_S_MAX = 5.0
 ACCEPTED_MAX = 64
 """Connections that one peer may have to us at once."""
 _BROKEN = (OSError, asyncio.IncompleteReadError, TimeoutError, frames.BadFrame, NotBelieved)
@@ -84,7 +93,7 @@ class Port:
         """Begin to listen; the address where it does, or OSError where that is taken."""
         self._thread.start()
         try:
-            self.address = self.do(self._begin()).result(CALL_S_MAX)
+            self.address = self.do(self._begin()).result(OWN_S_MAX)
         except BaseException:
             self.stop(0)
             raise
@@ -147,9 +156,9 @@ class Port:
         if self._stopping or not self._thread.is_alive():
             return
         self._stopping = True
-        self.do(self._end(linger_s)).result(linger_s + CALL_S_MAX)
+        self.do(self._end(linger_s)).result(linger_s + OWN_S_MAX)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(CALL_S_MAX)
+        self._thread.join(OWN_S_MAX)
 
     def _soon(self, what: Callable[..., None], *given: Any) -> None:
         try:
@@ -169,7 +178,7 @@ class Port:
     async def _begin(self) -> Where | None:
         if self._listen is None:
             return None
-        server = await self._loop.create_server(lambda: _Accepting(self._accepted), *self._listen, backlog=128)
+        server = await self._loop.create_server(lambda: Accepting(self._accepted), *self._listen, backlog=128)
         self._server = server
         host, port = server.sockets[0].getsockname()[:2]
         return host, port
@@ -264,7 +273,7 @@ class Port:
         """Keep a connection to a peer, with growing pauses between attempts."""
         while not self._stopping:
             try:
-                one = await self._called(peer, frames.MESSAGES)
+                one = await self._call_up(peer, frames.MESSAGES)
             except _BROKEN as error:
                 peer.failures += 1
                 self._tally.note(f"no connection to {peer.party}: {frames.text_of(error)}")
@@ -278,20 +287,13 @@ class Port:
                 async with asyncio.timeout(pause_s):
                     await peer.hurry.wait()
 
-    async def _called(self, peer: Peer, stream: str) -> Connection:
+    async def _call_up(self, peer: Peer, stream: str) -> Connection:
         """A new connection to a peer that has shown who it is."""
         if self.is_cut(peer.party):
             raise ConnectionError("the way is cut")
         if peer.where is None:
             raise ConnectionError(f"nobody knows where {peer.party} is")
-        async with asyncio.timeout(CALL_S_MAX):
-            raw, _ = await self._loop.create_connection(_Paused, *peer.where)
-        try:
-            streams = await secured(raw, self._self.credentials.calls, called=False)
-            hello = await greet(streams, self._self, stream, peer.party)
-        except BaseException:
-            raw.abort()
-            raise
+        streams, hello = await called(peer.where, self._self, stream, peer.party)
         return self._connection(streams, peer, hello)
 
     def _connection(self, streams: Any, peer: Peer, hello: frames.Hello) -> Connection:
@@ -397,7 +399,7 @@ class Port:
 
     async def ask(self, party: Party, what: str, request: bytes) -> Connection:
         """A connection of its own on which a peer answers; the caller closes it. On the port's own thread."""
-        one = await self._called(self._peer(party), frames.BULK)
+        one = await self._call_up(self._peer(party), frames.BULK)
         self._live[one.link] = one
         one.write(frames.Ask(what, request))
         return one
@@ -423,19 +425,3 @@ class Port:
         finally:
             self.hang_up(one)
         await one.gone()
-
-
-class _Paused(asyncio.Protocol):
-    """A connection of which nothing is read before TLS takes it."""
-
-    def connection_made(self, transport: Any) -> None:
-        transport.pause_reading()
-
-
-class _Accepting(_Paused):
-    def __init__(self, accepted: Callable[[asyncio.Transport], None]) -> None:
-        self._accepted = accepted
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._accepted(transport)
