@@ -109,16 +109,17 @@ class Progress:
     def _now(self, name: str) -> FragmentNow | None:
         return next((now for fragment, now in self._reported() if fragment.id == name), None)
 
+    def undrained(self) -> list[str]:
+        """Fragments in force that, by what their sites told last, have not come to the end of their inputs.
+
+        A site that came back after its fragments had ended tells nothing of them.
+        """
+        return [fragment.id for fragment, now in self._reported() if not now.drained]
+
     def begun(self) -> bool:
         """True if, by what their sites told last, all fragments in force are through with their first batch."""
         found = [now.begun for _, now in self._reported()]
         return len(found) == len(self._fragments()) and all(found)
-
-    def drained(self) -> bool:
-        """True if, by what their sites told last, all fragments in force have come to the end of their inputs."""
-        fragments = self._fragments()
-        found = [now.drained for _, now in self._reported()]
-        return bool(fragments) and len(found) == len(fragments) and all(found)
 
     def _follow(self) -> None:
         of_files = {one.name for one in self.meter.deployment.sources if not one.facts.timed}

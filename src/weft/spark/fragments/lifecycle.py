@@ -31,7 +31,8 @@ from weft.spark.sources.arrivals import Flow
 from weft.spark.sources.kafka import UnreadRecords
 from weft.spark.sources.waiting import UnreadFiles, flow_of, records_due
 
-_births = itertools.count()
+# What runs of several processes write aside must not get one name: each process counts from a place of its own.
+_births = itertools.count((int(time.time()) % 100_000_000) * 1000)
 
 
 def updates_a_sink(context: RunContext, fragment: Fragment) -> bool:
