@@ -16,7 +16,7 @@ def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
     found = weft_json("plan", written(tmp_path))
     assert set(found) == {
         "placement", "shared", "projected", "potential", "objective", "warnings", "reasons", "fragments", "hops",
-        "terms", "model", "placed_by", "batch_costs",
+        "terms", "model", "placed_by", "batch_costs", "real_time", "notes",
     }  # fmt: skip
     assert found["placement"] == {"hourly_use": {"valid": ["gw-1"], "hourly": ["district"]}}
     near = "beside its input readings; as fast on district, where 80 kbps more would travel"
@@ -127,23 +127,40 @@ def test_compare_shows_every_planner_best_first_with_the_twins_word(tmp_path: Pa
     values = [row["objective"] for row in found["policies"]]
     assert values == sorted(values)
     by_name = {row["policy"]: row for row in found["policies"]}
-    assert by_name["refine"]["objective"] == by_name["exact"]["objective"] == values[0]
+    counted = [row["hops"]["latency_ms"] for row in found["policies"]]
+    exact, refine = (by_name[name]["hops"]["latency_ms"] for name in ("exact", "refine"))
+    assert exact == min(counted)
+    assert exact <= refine <= exact * 1.3, "as fast as can be told apart, with less traffic"
     assert by_name["near"]["twin"]["hourly_use"] is None or by_name["near"]["twin"]["hourly_use"] > 0
     table = weft("plan", file, "--compare", "--seconds", 0).stdout
     assert "refine *" in table
     assert "twin" not in table.splitlines()[1]
 
 
+@pytest.mark.parametrize("model", [(), ("--ideal",)])
+def test_compare_has_the_figures_of_a_plan_by_each_policy(tmp_path: Path, model: tuple[str, ...]) -> None:
+    rising = "arrivals: {kind: trace, rates_per_s: [20, 400], period_s: 30}"
+    steady = "arrivals: {kind: poisson, rate_per_s: 200}"
+    file = written(tmp_path, changed(steady, rising) + "control: {place: {series: true}}\n")
+    rows = weft_json("plan", file, "--compare", "--seconds", 0, *model)["policies"]
+    for row in rows:
+        alone = weft_json("plan", file, "--policy", row["policy"], *model)
+        assert row["objective"] == alone["objective"]["value"], row["policy"]
+        assert (row["placement"], row["hops"]) == (alone["placement"], alone["hops"]), row["policy"]
+        for what, key in (("projected", "latency_ms"), ("mean", "mean_ms"), ("p50", "p50_ms"), ("p95", "p95_ms")):
+            assert row[what] == {query: one[key] for query, one in alone["projected"].items()}, row["policy"]
+
+
 def test_compare_puts_planners_that_break_a_promise_last(tmp_path: Path) -> None:
     # On gw-1, beside its input, the filter takes 1.25 of 21.3 ms; on the district 0.6 of 20.6.
-    file = written(tmp_path, changed("latency_ms: 5000", "latency_ms: 21"))
+    file = written(tmp_path, changed("latency_ms: 5000", "latency_ms: 21") + "control: {place: {hop_ms: 0}}\n")
     rows = weft_json("plan", file, "--compare", "--ideal", "--seconds", 0)["policies"]
     broken = [row["broken"] for row in rows]
     assert broken == sorted(broken)
     assert broken[-1] == ["hourly_use"]
     by_name = {row["policy"]: row for row in rows}
     assert (by_name["refine"]["broken"], by_name["near"]["broken"]) == ([], ["hourly_use"])
-    lines = weft("plan", file, "--compare", "--seconds", 0).stdout.splitlines()
+    lines = weft("plan", file, "--compare", "--ideal", "--seconds", 0).stdout.splitlines()
     assert lines[1].split()[-2:] == ["breaks", "s"]
     assert lines[-1].split()[-2] == "hourly_use"
 

@@ -56,3 +56,23 @@ def test_an_operator_that_keeps_no_state_leaves_nothing_out(folder: Path) -> Non
     (problem,) = spec.check(written(folder, text)).errors
     assert (problem.field, problem.line) == ("queries[0].operators[0].late", line_of(text, "late:"))
     assert "keeps no state" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("statement", "piece"),
+    [
+        ("SELECT v.* FROM valid v LEFT ANTI JOIN readings r ON v.meter = r.meter", "LEFT OUTER JOIN"),
+        ("SELECT meter FROM valid EXCEPT SELECT meter FROM readings", "no EXCEPT of streams; write a LEFT OUTER JOIN"),
+        ("SELECT meter FROM valid INTERSECT SELECT meter FROM readings", "no INTERSECT of streams; write a LEFT SEMI"),
+    ],
+)
+def test_what_spark_does_to_no_two_streams_is_told_before_it_starts(folder: Path, statement: str, piece: str) -> None:
+    windows = "SELECT window(ts, '1 hour') w, meter, sum(kwh) kwh FROM valid GROUP BY 1, 2"
+    text = changed(
+        f"        from: [valid]\n        sql: {windows}", f"        from: [valid, readings]\n        sql: {statement}"
+    )
+    errors = [one for one in spec.check(written(folder, text)).errors if one.field.endswith(".sql")]
+    assert any(piece in one.message for one in errors), errors
+    assert all(one.field == "queries[0].operators[1].sql" for one in errors)
+    kept = changed("SELECT * FROM readings WHERE", "SELECT * EXCEPT (odd) FROM readings WHERE")
+    assert not any("EXCEPT" in one.message for one in spec.check(written(folder, kept)).errors)

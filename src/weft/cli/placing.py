@@ -43,34 +43,69 @@ class Placed:
         return {"placed_by": self.placed_by, "batch_costs": {**self.costs.as_json(), "from": self.costs_from}}
 
 
-def placed(file: Path, deployment: Deployment, state: Path | None, *, seed: int = 0, fresh: bool = False) -> Placed:
-    """The placement that `weft run` of this file and state would use; exit 2 where there is none."""
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a placement is judged by: the deployment as measured and with hops, batch costs, and what runs by now.
+
+    `seen` is what planners look at; it differs from `deployment` where they see how rates change over time.
+    """
+
+    deployment: Deployment
+    seen: Deployment
+    folder: Path
+    held: journal.Held | None
+    costs: BatchCosts
+    costs_from: str
+    taken: tuple[str, ...]
+
+    def going_on(self, planned: Placement) -> Placed:
+        """What a run of this state would go on with: its plan in force, and where there is none, what was planned."""
+        if self.held is None:
+            return self.started_over(planned)
+        by = f"the plan in force in {self.folder}, number {self.held.number}; --fresh shows the file's own"
+        kept = _kept(self.deployment, planned, self.held.placement)
+        return Placed(self.deployment, kept, by, self.costs, self.costs_from, self.taken)
+
+    def started_over(self, planned: Placement) -> Placed:
+        """What a run that starts over would use."""
+        by = f"the policy {self.deployment.control.place.policy}"
+        return Placed(self.deployment, planned, by, self.costs, self.costs_from, self.taken)
+
+
+def ground(file: Path, deployment: Deployment, state: Path | None, fresh: bool = False) -> Ground:
+    """All that is known of a deployment before anything is placed."""
     from weft.bodies.live.calibration import known_costs
+    from weft.bodies.live.sharing import as_held
     from weft.bodies.live.state import state_folder
-    from weft.plan import NoPlacement, counting_hops, place
+    from weft.plan import counting_hops
     from weft.plan.dataflow.real_time import with_real_time
 
     folder = state_folder(file, state)
+    held = in_force(folder)
+    if held is not None and not fresh:
+        deployment = as_held(deployment, held)
     deployment = with_real_time(deployment)
     known, measured = as_measured(file, deployment, state)
     seen, series = by_series(file, known, state)
-    taken = (*measured, *series)
     costs, costs_from = known_costs()
-    counted = counting_hops(known, costs.hop_ms)
-    try:
-        with patience(f"looking for the best placement; {FIRST_TIME}"):
-            planned = place(counting_hops(seen, costs.hop_ms), seed=seed)
-    except NoPlacement as error:
-        fail(f"{file}: {error}", WRONG_INPUT)
-    held = in_force(folder)
+    counted, seen = counting_hops(known, costs.hop_ms), counting_hops(seen, costs.hop_ms)
     if held is not None:
         costs, corrected = _corrected(counted, folder, held, costs)
         costs_from += corrected
-    if fresh or held is None:
-        by = f"the policy {counted.control.place.policy}"
-        return Placed(counted, planned, by, costs, costs_from, taken)
-    by = f"the plan in force in {folder}, number {held.number}; --fresh shows the file's own"
-    return Placed(counted, _kept(counted, planned, held.placement), by, costs, costs_from, taken)
+    return Ground(counted, seen, folder, held, costs, costs_from, (*measured, *series))
+
+
+def placed(file: Path, deployment: Deployment, state: Path | None, *, seed: int = 0, fresh: bool = False) -> Placed:
+    """The placement that `weft run` of this file and state would use; exit 2 where there is none."""
+    from weft.plan import NoPlacement, place
+
+    known = ground(file, deployment, state, fresh)
+    try:
+        with patience(f"looking for the best placement; {FIRST_TIME}"):
+            planned = place(known.seen, seed=seed)
+    except NoPlacement as error:
+        fail(f"{file}: {error}", WRONG_INPUT)
+    return known.started_over(planned) if fresh else known.going_on(planned)
 
 
 def in_force(folder: Path) -> journal.Held | None:

@@ -37,6 +37,7 @@ from weft.cli.tables import (
     move_rows,
     promise_lines,
     query_rows,
+    shared_lines,
 )
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _print(
     say(f"{file}: {_headline(flowed_s, driven.run)}")
     say("")
     print_table("queries", QUERY_HEAD, query_rows(summary))
-    for line in [*left_out(summary), *promise_lines(summary), *doubled_lines(summary)]:
+    for line in [*left_out(summary), *promise_lines(summary), *doubled_lines(summary), *shared_lines(summary)]:
         say(f"  {line}")
     say("")
     print_table("what ran where", FRAGMENT_HEAD, fragment_rows(summary))

@@ -22,6 +22,7 @@ from weft.cli.tables import (
     operator_rows,
     promise_lines,
     query_rows,
+    shared_lines,
     site_rows,
 )
 
@@ -55,7 +56,7 @@ def status(file: File, state: State = None, json: Json = False) -> None:
                 print_table(title, head, rows)
                 if title == "operators" and any(row[-1] == "-" for row in rows):
                     say(f"  {COST_UNKNOWN}")
-        for line in advice_lines(told.get("advice")):
+        for line in [*shared_lines(told), *advice_lines(told.get("advice"))]:
             say(line)
         for name, why in told.get("down", {}).items():
             say(f"down: {name}: {why}")

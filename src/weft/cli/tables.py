@@ -190,3 +190,12 @@ def screen(status: dict[str, Any], notes: tuple[str, ...] = ()) -> Any:
     parts.extend(Text(f"down: {name}: {why}", style="red") for name, why in status.get("down", {}).items())
     parts.extend(Text(line, style="dim") for line in notes)
     return Group(*parts)
+
+
+def shared_lines(told: dict[str, Any]) -> list[str]:
+    """What is made once for several queries, a line each."""
+    return [
+        f"shared: {one['stream']} is made once for {', '.join(one['queries'])}"
+        + (f" and saves {one['saves']:,.1f} ms/s" if one["saves"] else "")
+        for one in told.get("shared", [])
+    ]

@@ -135,6 +135,8 @@ class Operator:
     window: JoinWindow | None = None
     order: Order | None = None
     late: Late | None = None
+    pure: bool = False
+    """Whether a function gives the same for the same records whoever asks; of SQL it is known."""
 
 
 @dataclass(frozen=True, slots=True)

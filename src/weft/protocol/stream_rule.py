@@ -9,6 +9,7 @@ segments, whatever a writer that was fenced off, or one that came twice, has add
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -43,3 +44,13 @@ def count(held: Counted, entry: Entry) -> tuple[Counted, bool]:
         case SegmentEntry(epoch, number) if epoch == held.epoch and number == held.following:
             return held._replace(following=number + 1), True
     return held, False
+
+
+def taken_from(epoch: int, sites: Sequence[str], told: Mapping[str, Counted]) -> int | None:
+    """The number from which a stream that was taken away from a site that cannot be reached goes on under an epoch.
+
+    All sites that have a copy must have heard the fence first: None while one has not. It is the least number that any
+    of them lacks, so that no copy is left with a gap; what others have beyond it comes again and is passed over there.
+    """
+    heard = [told[site].following for site in sites if site in told and told[site].epoch == epoch]
+    return min(heard) if heard and len(heard) == len(sites) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,9 +12,8 @@ from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
-from weft.model import Deployment, sink_name
+from weft.model import Deployment
 from weft.model.running import MASTER
-from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.arrivals import shape_of
 from weft.plan.dataflow.event_times import Times
 from weft.plan.network.paths import Path as Way
@@ -25,10 +23,11 @@ from weft.spark.checkpoints.checkpoint import last_planned
 from weft.spark.engine import SparkEngine
 from weft.spark.fragments.analysis import Analysis, analyse
 from weft.spark.fragments.draining import Ways
-from weft.spark.fragments.outputs import Commit, sink_log, sweep_aside
+from weft.spark.fragments.outputs import sweep_aside
 from weft.spark.fragments.wiring import RunContext
 from weft.spark.kafka.connector import needs_connector, with_jars
 from weft.spark.kafka.topics import real_time_tasks
+from weft.spark.measuring.progress import StageTimes
 from weft.spark.session.lent import Lent, let_go
 from weft.spark.session.starting import start_session
 from weft.spark.sources import recordings
@@ -65,43 +64,23 @@ class Embedded:
     lent: Lent | None = None
 
     def engines(
-        self,
-        times: Times,
-        between: Callable[[str, str], Way | None],
-        on_commit: Callable[[Commit], None],
-        asked: Asked,
-        before_end: Callable[[], None],
+        self, times: Times, between: Callable[[str, str], Way | None], asked: Asked
     ) -> Callable[[str], SparkEngine]:
         """What makes the engine of a site, when it starts and each time it comes back."""
         context = RunContext(self.deployment, self.folders, self.analysis.schemas, measured=asked.measured)
         sweep_aside(context)
-        ways = Ways(self.session, times, on_commit, asked.until_done, self.totals, before_end)
-        return lambda site: SparkEngine(ways, context, between)
+        ways = Ways(self.session, times, lambda commit: None, asked.until_done, self.totals)
+        stages = StageTimes(self.session)
 
-    def let_flow(self) -> float:
-        """Timed sources begin, or go on where they stopped; how long they had flowed in earlier starts."""
-        flows = read_flows(self.folders.flows)
-        flows["starts"].append([flows["flowed_s"], time.time() * 1000])
-        write_flows(self.folders.flows, flows, self.folders.disk)
-        return float(flows["flowed_s"])
+        def engine(site: str) -> SparkEngine:
+            bad = {
+                one.name: self.bad[one.name]
+                for one in self.deployment.sources
+                if one.site == site and one.name in self.bad
+            }
+            return SparkEngine(site, ways, context, between, stages, bad)
 
-    def beat(self) -> None:
-        """Note how long sources have flowed, for a later start to go on from."""
-        flows = read_flows(self.folders.flows)
-        if flows["starts"]:
-            flow_s, clock_ms = flows["starts"][-1]
-            flows["flowed_s"] = flow_s + max(0.0, time.time() - clock_ms / 1000)
-            write_flows(self.folders.flows, flows, self.folders.disk)
-
-    def settle_updates(self, fragments: tuple[Fragment, ...]) -> None:
-        """Leave only the last value of every key in sinks of update mode, now that no more will come."""
-        from weft.spark.sinks.updates import settle
-
-        for query in self.deployment.queries:
-            for sink in query.sinks:
-                if sink.mode == "update" and sink.path is not None:
-                    name = sink_name(query, sink)
-                    settle(self.session, sink_log(self.deployment, self.folders, sink, name), query)
+        return engine
 
     def alive(self, grace_s: float = 0.0) -> bool:
         """Whether Spark's Java process still runs, given a moment to be gone; one of somebody else is taken to."""

@@ -155,6 +155,8 @@ def _check_sql(step: Step, marked: dict[str, str]) -> Columns:
         step.error("args", "belong to a `call`; SQL takes none")
     if operator.stateful is not None:
         step.error("stateful", "belongs to a `call`; of SQL it is known")
+    if operator.pure:
+        step.error("pure", "belongs to a `call`; of SQL it is known")
     try:
         tree = parsed(operator.sql or "")
         if step.followed.found is None:

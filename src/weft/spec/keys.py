@@ -7,8 +7,9 @@ from typing import Any
 from weft import model
 from weft.model import Deployment
 from weft.model.formats import SINKS, SOURCES
+from weft.spec.addresses import ADDRESS
 from weft.spec.ddl import Ddl
-from weft.spec.forms import AdviseForm, ByKind, ByVerb, CostForm, OrderForm, Watermarks
+from weft.spec.forms import AdviseForm, ByKind, ByVerb, CostForm, OrderForm, ShareForm, Watermarks
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
 from weft.spec.store import StoreForm
 from weft.spec.tables import ByName, Items, Key, Table
@@ -24,6 +25,7 @@ AVAILABLE_POLICIES = (
     "latency",
     "partition",
     "tree",
+    "collocated",
     "exact",
 )
 VERSION = 1
@@ -85,6 +87,7 @@ SITE = Table(
             "the twin serves records in micro-batches here, as Spark does; absent: one by one",
         ),
         Key("spark", SPARK, "the Spark that it would have of its own; sites in one process share one"),
+        Key("address", ADDRESS, "where its process listens, as `host:port`; absent: on loopback, wherever is room"),
     ),
 )
 
@@ -238,6 +241,7 @@ OPERATOR = Table(
         Key("queue", QUEUE, "bounds its waiting records; absent: unbounded"),
         Key("window", WINDOW, "how far back a join looks in the twin"),
         Key("order", OrderForm(), "puts late records in order before it"),
+        Key("pure", Flag(), "for `call`: equal records give equal results, so that queries may share it"),
         Key("late", LATE, "keeps the records that its watermark leaves out, each once; absent: they are only counted"),
     ),
 )
@@ -350,6 +354,7 @@ CONTROL = Table(
         Key("scale", SCALE, "changes the number of instances; absent: off"),
         Key("order", OrderForm(), "puts late records in order; absent: off"),
         Key("serve", SERVE, "in which order the twin serves records; absent: as they come"),
+        Key("share", ShareForm(), "makes once what several queries ask alike; absent: off"),
         Key("advise", AdviseForm(), "says every period what periodic placement would move; absent: off"),
     ),
 )
@@ -427,6 +432,8 @@ DEPLOYMENT = Table(
         Key("store", StoreForm(), "where streams, checkpoints and logs lie; absent: .weft beside this file"),
         Key("channels", CHANNELS, "in which kind of channel streams lie; absent: in folders of the store"),
         Key("spark", SPARK, "the Spark that all sites of a process share; it wins over what sites say"),
+        Key("desk", ADDRESS, "where the desk listens, as `host:port`; absent: on loopback, wherever is room"),
+        Key("keys", Text("a folder"), "the keys that `weft keys` made, from this file's folder; absent: in the state"),
     ),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, RateAt, RestartAt, Source, Walk
+from weft.spec.addresses import check_addresses
 from weft.spec.conf import check_spark
 from weft.spec.ddl import is_timestamp
 from weft.spec.flow import check_queries
@@ -24,6 +25,7 @@ def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[
     check_options(deployment, problems)
     check_kafka(deployment, problems)
     check_spark(deployment, problems)
+    check_addresses(deployment, problems)
     _check_control(deployment, problems)
     for index, happening in enumerate(deployment.scenario):
         _check_happening(happening, f"scenario[{index}]", deployment, problems)

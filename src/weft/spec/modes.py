@@ -79,10 +79,19 @@ def check_statement(step: Step, tree: exp.Expr) -> None:
     for name in shared_ctes(tree):
         says = f"Spark reads a stream once in a statement, and `{name}` is read more than once; write its query out"
         step.error("sql", says + " each time, or make it an operator")
+    for kind, instead in (
+        (exp.Except, "LEFT OUTER JOIN and keep what found nothing"),
+        (exp.Intersect, "LEFT SEMI JOIN"),
+    ):
+        if tree.find(kind):
+            step.error("sql", f"Spark has no {kind.__name__.upper()} of streams; write a {instead}")
     for select in selects(tree):
         if asked_within(select):
             says = "Spark asks no stream from within WHERE or SELECT; write IN or EXISTS as a LEFT SEMI JOIN"
             step.error("sql", says)
+        if any(str(join.args.get("kind") or "").upper() == "ANTI" for join in stream_joins(select)):
+            says = "Spark joins no two streams by LEFT ANTI JOIN; write a LEFT OUTER JOIN with a time condition"
+            step.error("sql", says + ", and keep what found nothing: WHERE r.k IS NULL")
         for node in local(select):
             if isinstance(node, exp.Window):
                 says = "OVER (...) needs all records at once; group by window(...) instead, or use `call`"

@@ -74,6 +74,14 @@ SHAPES = {
                AND r.ts BETWEEN l.ts - INTERVAL 2 MINUTES AND l.ts + INTERVAL 2 MINUTES"}
     sink: {from: known, format: parquet, path: out/semi}
 """,
+    "outer": """
+  - name: outer
+    operators:
+      - {name: pairs, from: [left, right], watermark: 10 minutes, late: {to: late/outer},
+         sql: "SELECT l.id, r.id rid FROM left l LEFT OUTER JOIN right r ON l.k = r.k
+               AND r.ts BETWEEN l.ts - INTERVAL 2 MINUTES AND l.ts + INTERVAL 2 MINUTES"}
+    sink: {from: pairs, format: parquet, path: out/outer}
+""",
     "session": """
   - name: session
     operators:
@@ -153,11 +161,13 @@ def expected(spark: Any, shape: str, left: list[Row], right: list[Row]) -> list[
         "AND r.ts BETWEEN l.ts - INTERVAL 2 MINUTES AND l.ts + INTERVAL 2 MINUTES",
         "semi": "SELECT l.id, l.k FROM left l LEFT SEMI JOIN right r ON l.k = r.k "
         "AND r.ts BETWEEN l.ts - INTERVAL 2 MINUTES AND l.ts + INTERVAL 2 MINUTES",
+        "outer": "SELECT l.id, r.id rid FROM left l LEFT OUTER JOIN right r ON l.k = r.k "
+        "AND r.ts BETWEEN l.ts - INTERVAL 2 MINUTES AND l.ts + INTERVAL 2 MINUTES",
         "session": "SELECT session_window.start w, k, count(*) n FROM left GROUP BY session_window(ts, '5 minutes'), k",
         "distinct": "SELECT DISTINCT k, ts FROM left",
         "once": "SELECT DISTINCT k, ts FROM left",
     }
-    return sorted(tuple(row) for row in spark.sql(statements[shape]).collect())
+    return _sorted(spark.sql(statements[shape]))
 
 
 def given(spark: Any, folder: Path, shape: str) -> list[tuple[Any, ...]]:
@@ -169,9 +179,15 @@ def given(spark: Any, folder: Path, shape: str) -> list[tuple[Any, ...]]:
         "union": "w.start w, n",
         "join": "id, rid",
         "semi": "id, k",
+        "outer": "id, rid",
         "session": "w.start w, k, n",
         "distinct": "k, ts",
         "once": "k, ts",
     }
     frame = spark.read.parquet(str(folder / "out" / shape))
-    return sorted(tuple(row) for row in frame.selectExpr(*columns[shape].split(", ")).collect())
+    return _sorted(frame.selectExpr(*columns[shape].split(", ")))
+
+
+def _sorted(frame: Any) -> list[tuple[Any, ...]]:
+    """Rows in an order of their own, nulls first."""
+    return sorted((tuple(row) for row in frame.collect()), key=lambda row: [(one is not None, one) for one in row])

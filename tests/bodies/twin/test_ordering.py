@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from weft.bodies.twin import run
@@ -15,10 +17,12 @@ from weft.model import (
     Operator,
     Order,
     Placement,
+    Promise,
     Query,
     Sink,
     Site,
     Source,
+    Trace,
 )
 
 TIMED = (Column("ts", "TIMESTAMP"),)
@@ -75,4 +79,31 @@ def test_control_orders_whatever_keeps_state() -> None:
     )
     result = run(asked, placement, seconds=10, seed=1)
     merged = result.ordering["q.hits_order_scenes"]
-    assert 0 < merged["late"] <= 0.12 * merged["records"]
+    assert merged["records"] > 10_000
+    assert merged["late"] <= 0.12 * merged["records"]
+
+
+@pytest.mark.parametrize("order", [Order(late_max=0.1), Order(lambda_=0.0)])
+def test_what_comes_too_late_for_its_place_is_in_no_result_and_counts_as_dropped(order: Order) -> None:
+    deployment, _ = hierarchy(None, order)
+    ends = tuple(replace(one, arrivals=Trace((500.0, 0.0), 5.0)) for one in deployment.sources)
+    # One way from each source, so that the sum can be told.
+    queued = Operator("queued", ("far",), sql="SELECT * FROM far", cost_ms=Cost("exponential", (1.7,)), selectivity=1)
+    meet = Operator("meet", ("near", "queued"), sql="SELECT * FROM near UNION ALL SELECT * FROM queued")
+    hits = Operator("hits", ("meet",), sql="SELECT * FROM meet", order=replace(order, time="ts"))
+    promised = replace(deployment.queries[0], operators=(queued, meet, hits), promise=Promise(loss=0.0))
+    asked = replace(deployment, sources=ends, queries=(promised,))
+    result = run(asked, Placement({"q.queued": "slow", "q.meet": "hall", "q.hits": "top"}), seconds=10, seed=1)
+    found = result.queries["q"]
+    assert found["late"] == found["dropped"] == result.ordering["q.hits_order"]["late"] > 0
+    assert (found["filtered"], found["records_out"]) == (0, found["records_in"] - found["dropped"])
+    lost = found["promise"]["loss"]
+    assert (lost["measured"], lost["kept"]) == (pytest.approx(found["dropped"] / found["records_in"]), False)
+
+
+def test_nothing_is_late_before_the_first_records_were_looked_at() -> None:
+    deployment, placement = hierarchy(None, Order(late_max=0.1))
+    few = tuple(replace(one, arrivals=Trace((8.0, 0.0), 5.0)) for one in deployment.sources)
+    result = run(replace(deployment, sources=few), placement, seconds=2, seed=1)
+    assert result.ordering["q.hits_order_scenes"]["records"] > 20
+    assert result.queries["q"]["late"] == 0

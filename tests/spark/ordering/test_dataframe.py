@@ -153,6 +153,7 @@ sources:
      options: {maxFilesPerTrigger: 1}}
 queries:
   - name: sums
+    promise: {loss: 0.0}
     operators:
       - {name: valid, from: [readings], sql: "SELECT * FROM readings WHERE v >= 0", site: edge}
       - name: counted
@@ -196,6 +197,10 @@ def test_an_ordered_operator_needs_no_watermark_and_loses_nothing(spark: Any, fo
     measured = summary["ordering"]["sums.counted_order"]
     assert (measured["records"], measured["held"], measured["late"]) == (6000, 0, late)
     assert measured["hold_ms"] > 100
+    # As in the twin: what was put aside is in no result, and counts as dropped.
+    found = summary["queries"]["sums"]
+    assert found["late"] == found["dropped"] == late
+    assert found["promise"]["loss"] == {"promised": 0, "measured": late / 6000, "kept": late == 0}
 
 
 def test_ordering_moves_with_its_operator_and_lets_go_when_the_stream_falls_silent(spark: Any, folder: Path) -> None:

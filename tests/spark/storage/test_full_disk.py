@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.bodies.live.moving import delivered, differing, expected, make
+from tests.bodies.live.moving import FILE, delivered, differing, expected, make
 from weft.bodies.live.run import Options, Run
 from weft.bodies.live.state import CannotRun
 
@@ -70,9 +70,33 @@ def test_a_sink_that_cannot_be_written_is_refused_before_spark_starts(
     deployment = make(tmp_path, 5, 10, 10)
     allowed = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(tmp_path) and allowed(path, mode))
-    with pytest.raises(CannotRun, match=r"sink of plain: .*out/shape: .* cannot be written to"):
+    with pytest.raises(CannotRun, match=r"sink of plain\.1: .*out/shape: .* cannot be written to"):
         Run(deployment, tmp_path / ".weft", Options(until_done=True)).go()
     assert not (tmp_path / ".weft" / "lock").exists()
+
+
+def test_a_folder_for_late_records_that_cannot_be_written_is_refused_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shut").mkdir()
+    text = FILE.replace("watermark: 30 seconds,", "watermark: 30 seconds, late: {to: shut/late},", 1)
+    deployment = make(tmp_path, 5, 10, 10, text=text)
+    shut, allowed = str(tmp_path / "shut"), os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != shut and allowed(path, mode))
+    with pytest.raises(CannotRun, match=r"sink of windowed\.sums\.late: .*late: .*shut cannot be written to; choose"):
+        Run(deployment, tmp_path / ".weft", Options(until_done=True)).go()
+    assert not (tmp_path / ".weft").exists()
+
+
+def test_a_sink_is_refused_where_what_is_on_its_way_could_not_lie_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment = make(tmp_path, 5, 10, 10)
+    (tmp_path / "out" / "shape").mkdir(parents=True)
+    beside, allowed = str(tmp_path / "out"), os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != beside and allowed(path, mode))
+    with pytest.raises(CannotRun, match=r"sink of plain\.1: .*out/shape: .*out cannot be written to"):
+        Run(deployment, tmp_path / ".weft", Options(until_done=True)).go()
 
 
 def test_a_read_only_disk_is_refused_before_spark_starts(tmp_path: Path) -> None:

@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft.model import Deployment
+from weft.plan.dataflow.sharing import as_written
 from weft.spec import as_plain
 
 # What may change between two runs of one state: nothing in it decides what the streams hold.
-_FREE_OPERATOR = ("cost_ms", "selectivity", "queue", "state_kb", "window")
+_FREE_OPERATOR = ("cost_ms", "selectivity", "queue", "state_kb", "window", "pure")
 _FREE_SOURCE = ("record_bytes",)
 SOURCE, OPERATOR, SINK, CHANNELS = "source ", "operator ", "sink of ", "channels"
 
 
 def identity(deployment: Deployment) -> dict[str, Any]:
     """What a state can be resumed with: everything that decides what the streams hold, as plain values."""
-    plain = as_plain(deployment)
+    plain = as_plain(as_written(deployment))
     parts: dict[str, Any] = {}
     for source in plain.get("sources", []):
         parts[f"{SOURCE}{source['name']}"] = _without(source, _FREE_SOURCE)

@@ -18,6 +18,7 @@ from weft.bodies.live.state import CannotRun, State, why_not_writable
 from weft.model import Deployment, PartitionAt, Placement
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.observing.measured import with_measured, with_series
+from weft.spark.fragments.outputs import claims_of
 from weft.spark.kafka.client import KafkaTrouble
 from weft.spark.kafka.jars import NoJars
 from weft.spark.kafka.topics import check_topics
@@ -54,12 +55,13 @@ class Opening:
             raise CannotRun(f"policy {self.deployment.control.place.policy} is not there yet")
         if any(isinstance(happening, PartitionAt) for happening in self.deployment.scenario):
             raise CannotRun("scenario: `partition` is not there yet live; there are: move, rate, crash, restart")
-        for query in self.deployment.queries:
-            for sink in query.sinks:
-                where = None if sink.path is None else Path(self.deployment.folder, sink.path).expanduser().absolute()
-                why_not = None if where is None else why_not_writable(where)
-                if why_not:
-                    raise CannotRun(f"sink of {query.name}: {where}: {why_not}")
+        for claim in claims_of(self.deployment, self.state.folders):
+            # What is on its way lies beside the folder itself.
+            why_not = (why_not_writable(claim.path) or why_not_writable(claim.hidden)) if claim.has_path else None
+            if why_not:
+                raise CannotRun(
+                    f"sink of {claim.sink}: {claim.path}: {why_not}; choose another folder, or let it be written"
+                )
         try:
             return place(counting_hops(self._as_measured(), known_costs()[0].hop_ms))
         except NoPlacement as error:

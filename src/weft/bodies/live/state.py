@@ -4,6 +4,7 @@ run.json       the run's id, the deployment it was begun with, where its sinks a
                a folder a state folder
 plan.json      the plan in force; epochs.json, flows.json, closing.json, finished.json: what must not be forgotten
 epochs/        the same of each site, in a file of its own
+keys/          who the processes of this run are, where the file names no other keys
 status.json, counts.json, measurements.jsonl, rates.json, story.log: for people and programs; nothing rests on them
 """
 
@@ -29,13 +30,13 @@ from weft.spark.channels.rooms import ROOMS
 from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
 
-LOCK, STOP, REQUESTS = "lock", "stop", "requests"
+LOCK, STOP, REQUESTS, KEYS = "lock", "stop", "requests", "keys"
 EPOCHS, EPOCHS_OF_SITES = "epochs.json", "epochs"
 FILES = (
     "plan.json", "epochs.json", "flows.json", "closing.json", "finished.json", "status.json", "counts.json",
     "measurements.jsonl", "measurements.jsonl.1", "rates.json", "story.log", "temporary", STOP, RUN_FILE,
 )  # fmt: skip
-OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, REQUESTS, LOCK)
+OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, REQUESTS, KEYS, LOCK)
 
 
 class CannotRun(ValueError):

@@ -20,7 +20,6 @@ from weft.spark.channels.ticks import END, tick
 from weft.spark.checkpoints.ledger import ledger_of
 from weft.spark.failures.causes import cause_of, keep
 from weft.spark.fragments.batch_times import BatchTimes
-from weft.spark.fragments.counts import records_out
 from weft.spark.fragments.late import LateRecords
 from weft.spark.fragments.outputs import Commit
 from weft.spark.fragments.positions import Standing
@@ -218,22 +217,10 @@ class FragmentRun:
                     self._unread[entry.name] = UnreadFiles(source, path, self.checkpoint / "sources" / entry.name)
                 yield entry, self._unread[entry.name].records(self.writer.files_upto(entry))
 
-    def waiting(self) -> Iterator[tuple[Entry, int]]:
-        """Records that wait at each way in, of channels and sources alike."""
-        yield from ((entry, records) for entry, (_, records) in self.backlogs())
-        yield from self.waiting_at_sources()
-
-    def backlog(self) -> int:
-        """Records that wait in the channels and at the sources it reads."""
-        return sum(records for _, records in self.waiting())
-
-    def records(self, counted: dict[str, int], records_in: int) -> dict[str, int | None]:
-        """Records out of each operator so far; None where nothing tells."""
-        if self.fragment.query is None:
-            return {}
-        committed = {o.operator: o.writer.last.rows_total for o in self.writer.outputs if o.operator and o.writer.last}
-        query = self.context.deployment.query(self.fragment.query)
-        return records_out(query, self.fragment, committed, counted, records_in)
+    def has_begun(self) -> bool:
+        """Whether its first batch, which is slow, is over; users' files and topics do not wait for that."""
+        timed = (entry.is_channel or self.context.deployment.source(entry.stream).facts.timed for entry in self.entries)
+        return self.over or self.writer.has_written or not all(timed)
 
     def drained(self) -> bool:
         """Whether all inputs have ended and everything is committed."""

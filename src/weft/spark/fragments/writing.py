@@ -37,7 +37,6 @@ from weft.spark.storage.disk import spent_s
 
 BATCHES_KEPT = 64  # of counts, until somebody has looked
 LEFT_OPEN_S_MAX = 30.0
-SYNCS_KEPT = 4096
 # Up to so many records, and so many bytes in channels, a batch is small: this process can hold it.
 FEW = 20_000
 FEW_BYTES = 8 << 20
@@ -89,7 +88,7 @@ class BatchWriter:
         self.batches: deque[BatchCounts] = deque(maxlen=BATCHES_KEPT)
         self.last = LastBatch()
         self.rehearsed: int | None = None
-        self.sync_ms: deque[float] = deque(maxlen=SYNCS_KEPT)
+        self.sync_ms: deque[tuple[int, float]] = deque(maxlen=BATCHES_KEPT)  # by batch, until somebody has looked
         self.ledger: Ledger | None = None
         self.waited_ms: dict[int, float] = {}  # by batch: how long one that was worked out ahead lay aside
         self.ended = threading.Event()
@@ -207,7 +206,7 @@ class BatchWriter:
                 self._write_batch(frame, batch, ahead)
                 self._wait_until_begun()
                 self._was_closed.set()
-                self.sync_ms.append(1000 * (spent_s() - waited_s + self._waited_s))
+                self.sync_ms.append((batch, 1000 * (spent_s() - waited_s + self._waited_s)))
                 if self.last.is_over(batch):
                     self._closing = True
         except Exception:
@@ -217,6 +216,11 @@ class BatchWriter:
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
             raise
+
+    @property
+    def has_written(self) -> bool:
+        """Whether a batch of this run is over."""
+        return self._previous is not None
 
     def _wait_until_begun(self) -> None:
         """Wait until what the batch rests on is on disk, and listed."""

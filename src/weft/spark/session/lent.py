@@ -10,7 +10,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from weft.spark.session.settings import settings
+from weft.spark.session.settings import settings, with_conf
 from weft.spec import is_kept
 
 
@@ -73,7 +73,7 @@ def beside(context: SparkContext, conf: Mapping[str, str]) -> SparkSession:
     for key in session.conf.getAll:
         if is_kept(key) and session.conf.isModifiable(key):
             session.conf.unset(key)
-    for key, value in {**settings(None, None), **conf}.items():
+    for key, value in with_conf(settings(None, None), conf).items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
     # Only a context has Hadoop's settings, but a session's own are handed on to whoever writes a file.

@@ -21,7 +21,7 @@ from weft.spark.session import reader_processes as nursery
 from weft.spark.session.class_archive import MAKES_S_MAX, ClassArchive
 from weft.spark.session.code import packed_code
 from weft.spark.session.lent import active, beside
-from weft.spark.session.settings import FIRST_LEVEL, LOG4J, on_a_cluster, settings, with_conf
+from weft.spark.session.settings import BULK, LOG4J, SLOW, on_a_cluster, settings, with_conf
 from weft.spark.storage import temporary
 from weft.spark.storage.private import private_files
 
@@ -47,7 +47,7 @@ def start_session(
     logs = logs.resolve()
     paths = [os.path.abspath(module) for module in modules]
     running = SparkContext._active_spark_context
-    java = FIRST_LEVEL if slow else ""
+    java = SLOW if slow else BULK
     session = _own(logs, paths, master, conf or {}, record, java) if running is None else beside(running, conf or {})
     # What is on the path of a Java process that lives already stays as it was: functions bring theirs along.
     known = session.sparkContext.environment.get("PYTHONPATH", "")

@@ -1,7 +1,9 @@
 """How long does ordering keep a record back? The learned hold of an ordering operator, over the loop's memory.
 
-The rule is that of `protocol/ordering`; a record's event time is its birth. One simplification: a record leaves when
-its hold is over by the clock on the wall, not when the next record moves the stream's own clock past it.
+The rule is that of `protocol/ordering`; a record's event time is its birth. What comes too late for its place is put
+aside, as live: it is in no result, and counts as dropped. Two simplifications: a record leaves when its hold is over by
+the clock on the wall, not when the next record moves the stream's own clock past it; and it is late if it comes after
+its hold, whether or not a younger one has left meanwhile.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ from weft.bodies.twin.loop.columns import (
 from weft.bodies.twin.loop.event_queue import key_for, schedule
 from weft.bodies.twin.loop.pointers import compiled
 from weft.bodies.twin.loop.sending import deliver
+from weft.bodies.twin.loop.serving import drop
 from weft.protocol.ordering import delays
+from weft.protocol.ordering.fields import FIRST, FIRST_MAX, LATE_FIRST
 
 ONE_IN_LATE, ONE_IN_ALL, SIGMA_EVERY = delays.ONE_IN_LATE, delays.ONE_IN_ALL, 64
 counts = compiled(delays.counts)
@@ -96,17 +100,29 @@ def learn(m: Any, x: Any, w: int, delay: int, late: int) -> None:
 
 
 @compiled
+def knows(m: Any, x: Any, w: int) -> Any:
+    """Whether the first records have told how long to hold; until then none has left, and none is late."""
+    seen, known = m[w + ORDER_SEEN], m[w + ORDER_KNOWN]
+    if seen < FIRST or x[m[w + ORDER_FLOATS]] < 0:
+        return seen >= FIRST
+    return seen >= FIRST_MAX or (known >= LATE_FIRST and m[w + ORDER_HEAD + ORDER_WINDOW + known - LATE_FIRST] > 0)
+
+
+@compiled
 def end_order(m: Any, x: Any, o: int, s: int, r: int, now: int) -> None:
-    """A record has reached its ordering operator: it goes on when its hold is over, or at once where it is late."""
+    """A record has reached its ordering operator: it goes on when its hold is over; where it is late, never."""
     w = m[o + WINDOW]
     birth = m[r + BIRTH]
     m[w + ORDER_CLOCK] = max(m[w + ORDER_CLOCK], birth)
     delay = m[w + ORDER_CLOCK] - birth
     m[w + ORDER_SEEN] += 1
     hold = m[w + ORDER_HOLD]
-    late = 1 if delay > hold else 0
+    late = 1 if delay > hold and knows(m, x, w) else 0
     m[w + ORDER_LATE] += late
     learn(m, x, w, delay, late)
+    if late:
+        drop(m, o, r)
+        return
     m[r + STREAM] = o
     wait = hold - delay
     if wait <= 0:

@@ -123,7 +123,8 @@ def _filtered(deployment: Deployment, plane: Plane) -> dict[str, int | None]:
     for node in dataflow(deployment).nodes:
         o = plane.layout.operators[names_of(node.stream)]
         passes_some = is_ordering(node.operator) or (node.operator.selectivity or 1.0) <= 1.0
-        found[node.stream] = plane.get(o, c.ENDED) - plane.get(o, c.NUMBER) if passes_some else None
+        late = plane.get(plane.get(o, c.WINDOW), c.ORDER_LATE) if is_ordering(node.operator) else 0
+        found[node.stream] = plane.get(o, c.ENDED) - plane.get(o, c.NUMBER) - late if passes_some else None
     return found
 
 
