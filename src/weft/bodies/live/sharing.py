@@ -21,7 +21,7 @@ def with_held_sharing(deployment: Deployment, state: State, fresh: bool) -> Depl
     """A deployment whose equal operators run once; where a state holds a plan, as far as that has it so."""
     try:
         held = None if fresh else journal.read(state)
-    except Damaged:
+    except (Damaged, OSError, LookupError):
         held = None  # refused by name when the state is looked at
     return with_sharing(deployment) if held is None else as_held(deployment, held)
 
