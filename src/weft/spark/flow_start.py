@@ -1,4 +1,4 @@
-"""From where do timed sources flow on? From how long they had flowed, or what checkpoints have planned of them."""
+"""From where do timed sources flow on? From how long they had flowed, and what checkpoints have planned of them."""
 
 from __future__ import annotations
 

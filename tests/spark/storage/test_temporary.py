@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from weft.spark.storage import temporary
 PROGRAM = """
 import sys, time
 from pathlib import Path
+from typing import Any
 from weft.spark.storage import temporary
 print(temporary.claim(Path(sys.argv[1])), flush=True)
 (temporary.claim() / "deep" / "er").mkdir(parents=True)
@@ -56,7 +58,7 @@ def killed(tmp_path: Path) -> tuple[Path, Path]:
 def test_a_folder_is_private_and_lies_where_its_record_says(tmp_path: Path) -> None:
     process, folder = started(tmp_path / "temporary")
     try:
-        assert (tmp_path / "temporary").read_text().strip() == str(folder)
+        assert (tmp_path / "temporary").read_text().splitlines()[0] == str(folder)
         assert folder.parent == tmp_path
         assert folder.stat().st_mode & 0o777 == 0o700
         assert json.loads((folder / temporary.OWNER).read_text())["process"] == process.pid
@@ -126,3 +128,22 @@ def test_a_record_that_tells_nothing_sweeps_nothing(tmp_path: Path, text: bytes)
     (tmp_path / "record").write_bytes(text)
     assert not temporary.sweep(tmp_path / "record")
     assert not temporary.sweep(tmp_path / "none")
+
+
+def test_a_folder_that_is_just_being_made_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record, swept = tmp_path / "temporary", []
+    made = Path.mkdir
+
+    def and_somebody_sweeps(folder: Path, *words: Any, **more: Any) -> None:
+        made(folder, *words, **more)
+        if folder.name.startswith(temporary.PREFIX):
+            swept.append(temporary.sweep(record))
+
+    monkeypatch.setattr(temporary, "_mine", temporary._Mine(0))
+    monkeypatch.setattr(Path, "mkdir", and_somebody_sweeps)
+    try:
+        folder = temporary.claim(record)
+        assert swept == [False]
+        assert (folder / temporary.OWNER).exists()
+    finally:
+        temporary.release()

@@ -1,6 +1,6 @@
 """What of a run lies in temporary space? One folder for each process, recorded where the next run finds it.
 
-    STATE/temporary             the folder's path, written before it is made
+    STATE/temporary             the folder's path and its owner, written before it is made
     /tmp/weft-3f9c0d21ab/       for its user only: all that Spark, its Java and its Python processes put aside
     /tmp/weft-3f9c0d21ab/owner  the process it belongs to, and when that one started
 
@@ -50,14 +50,14 @@ def claim(record: Path | None = None) -> Path:
     fresh = _mine.folder is None or not _mine.folder.is_dir()
     folder = Path(tempfile.gettempdir()).resolve() / f"{PREFIX}{secrets.token_hex(5)}" if fresh else _mine.folder
     assert folder is not None
+    owner = json.dumps({"process": os.getpid(), "started": started(os.getpid())})
     for told in {*_mine.records, *([record.resolve()] if record is not None else [])}:
         told.parent.mkdir(parents=True, exist_ok=True)
-        told.write_text(f"{folder}\n", encoding="utf-8")
+        told.write_text(f"{folder}\n{owner}\n", encoding="utf-8")
         _mine.records.add(told)
     if fresh:
         folder.mkdir(mode=0o700)
-        owner = {"process": os.getpid(), "started": started(os.getpid())}
-        (folder / OWNER).write_text(json.dumps(owner), encoding="utf-8")
+        (folder / OWNER).write_text(owner, encoding="utf-8")
         # Whoever tidies temporary space by age passes over a folder that is locked.
         _mine.lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(_mine.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -78,7 +78,7 @@ def release() -> None:
     remove(_mine.folder)
     for record in _mine.records:
         with suppress(OSError):
-            if record.read_text(encoding="utf-8").strip() == str(_mine.folder):
+            if record.read_text(encoding="utf-8").partition("\n")[0] == str(_mine.folder):
                 record.unlink()
     _mine.folder = None
     _mine.records.clear()
@@ -87,10 +87,11 @@ def release() -> None:
 def sweep(record: Path) -> bool:
     """Remove the folder that a process which is gone had recorded; whether there was one."""
     try:
-        folder = Path(record.read_text(encoding="utf-8").strip())
+        path, _, owner = record.read_text(encoding="utf-8").partition("\n")
+        folder = Path(path)
     except (OSError, ValueError):
         return False
-    if not _is_left(folder):
+    if not _is_left(folder, owner):
         return False
     remove(folder)
     with suppress(OSError):
@@ -118,17 +119,20 @@ def remove_after(folder: Path) -> None:
         remove(folder)
 
 
-def _is_left(folder: Path) -> bool:
-    """Whether a folder is one of ours whose owner has gone."""
+def _is_left(folder: Path, told: str = "") -> bool:
+    """Whether a folder is one of ours whose owner, as it says itself or was `told`, has gone."""
     try:
         about = folder.lstat()
         if not folder.name.startswith(PREFIX) or not folder.is_absolute() or about.st_uid != os.geteuid():
             return False
         if folder.is_symlink() or not folder.is_dir():
             return False
-        if not os.listdir(folder):  # ended between making it and saying whose it is
-            return True
-        owner = json.loads((folder / OWNER).read_text(encoding="utf-8"))
+        if not os.listdir(folder):  # just being made, or its owner ended between making it and saying whose it is
+            if not told.strip():
+                return True
+            owner = json.loads(told)
+        else:
+            owner = json.loads((folder / OWNER).read_text(encoding="utf-8"))
         process, since = int(owner["process"]), owner["started"]
         if _is_locked(folder):
             return False

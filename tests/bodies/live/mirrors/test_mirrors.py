@@ -147,7 +147,7 @@ def test_a_fence_that_a_copy_has_heard_keeps_out_what_a_cut_off_writer_still_add
         kind.commit(writer, batch, some(batch))
     for name in "bc":
         three.same("a", name)
-    three.port["a"].cut(site("c"), 2.0)
+    three.port["a"].cut(site("c"), 1000)
     kind.commit(writer, 5, some(5))
     three.same("a", "b")
     # c takes the stream away from a, which it cannot reach, and writes it from now on.

@@ -244,12 +244,14 @@ def test_what_a_refusal_says_is_bounded_and_a_message_too_long_is_not_sent(ports
 def test_the_peer_that_is_cut_is_refused_until_it_is_over(ports: Ports) -> None:
     one = ports.port(site("a"))
     other = ports.port(site("b"))
-    other.cut(site("a"), 0.3)
+    other.cut(site("a"), 1000)
     ears = Ears()
     other.open(host("b"), ears)
     meet(one, other)
     one.send(host("a"), host("b"), b"1")
     until(lambda: any("the way is cut" in line for line in ports.told))
+    assert ears.heard == []
+    other.cut(site("a"), 0)
     until(lambda: ears.numbers == [1])
 
 

@@ -82,10 +82,13 @@ def test_a_cut_way_holds_messages_back_and_they_come_after_it(ports: Ports) -> N
     other.open(host("b"), ears)
     one.send(host("a"), host("b"), b"0")
     until(lambda: ears.numbers == [0])
-    other.cut(site("a"), 0.6)
+    other.cut(site("a"), 1000)
     until(lambda: not other.heard())
     for number in range(1, 20):
         one.send(host("a"), host("b"), b"%d" % number)
+    until(lambda: one.owed() == 19)
+    assert ears.numbers == [0]
+    other.cut(site("a"), 0)
     until(lambda: len(ears.heard) == 20)
     assert ears.numbers == list(range(20))
     assert any("cut" in line for line in ports.told)

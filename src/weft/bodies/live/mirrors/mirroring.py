@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
@@ -10,20 +11,22 @@ from weft.bodies.live.mirrors.following import Follower, tell_fence
 from weft.bodies.live.mirrors.packs import Packs, fetch_pack
 from weft.bodies.live.mirrors.serving import Home
 from weft.bodies.live.mirrors.words import FENCE, FOLLOW, PACK, Holds
+from weft.bodies.live.wire.frames import BadFrame
+from weft.bodies.live.wire.greeting import NotBelieved
 from weft.bodies.live.wire.parties import Party, site
 from weft.bodies.live.wire.port import Port
 from weft.spark.channels.folders import Folders
-from weft.spark.channels.kinds import MIRROR
 from weft.spark.channels.mirror import Mirror
 
 ASK_S_MAX = 60.0
+NO_FENCE = 1
+"""The epoch of a fence that fences nobody off: asked with it, a site only says how far it has come."""
 
 
 class Mirroring:
     """The streams of one site over its port: those that it gives, and its copies of others'."""
 
     def __init__(self, port: Port, folders: Folders, tell: Callable[[str], None] = lambda line: None) -> None:
-        assert folders.channels == MIRROR
         self.folders = folders
         self._port = port
         self._tell = tell
@@ -58,6 +61,21 @@ class Mirroring:
         """The streams that are followed, and their homes."""
         with self._lock:
             return {stream: follower.home.site for stream, follower in self._followers.items()}
+
+    def mirrored(self, streams: Iterable[str]) -> list[str]:
+        """Those of some streams that are mirrored."""
+        return [name for name in streams if isinstance(self.folders.stream(name), Mirror)]
+
+    def is_whole(self, stream: str) -> bool:
+        """Whether this site's copy of a stream has all that its home holds now; not, where that cannot be told."""
+        home = self.followed().get(stream)
+        if home is None:
+            return True  # it is written here
+        asking = tell_fence(self._port, site(home), self.folders.run, stream, NO_FENCE)
+        try:
+            return self._log(stream).next_segment() >= self._port.do(asking).result(ASK_S_MAX).following
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, BadFrame, NotBelieved):
+            return False
 
     def take_away(self, stream: str, epoch: int, sites: Iterable[str], within_s: float = ASK_S_MAX) -> dict[str, Holds]:
         """Tell sites that a stream belongs to a greater epoch; what each that answered in time holds of it."""

@@ -53,7 +53,8 @@ class Home:
         if not is_stream_name(stream):
             raise NotBelieved(f"{one.peer} asked for a stream of an impossible name")
         found = self.folders.stream(stream)
-        assert isinstance(found, Mirror)
+        if not isinstance(found, Mirror):
+            raise NotBelieved(f"stream {stream} lies in a channel that is not mirrored")
         return found
 
     async def fence(self, one: Connection, request: bytes) -> None:

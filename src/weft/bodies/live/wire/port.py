@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from weft.bodies.live.transport import Address
+from weft.bodies.live.transport import Address, Deliver
 from weft.bodies.live.wire import frames
 from weft.bodies.live.wire.connections import Connection, Ended
 from weft.bodies.live.wire.credentials import Credentials
@@ -45,7 +45,6 @@ _BROKEN = (OSError, asyncio.IncompleteReadError, TimeoutError, frames.BadFrame, 
 
 Value = TypeVar("Value")
 Where = tuple[str, int]
-Hear = Callable[[Address, bytes], None]
 Handler = Callable[[Connection, bytes], Awaitable[None]]
 """Answers what is asked over a bulk connection, which says by whom; its errors are told to the one that asked."""
 
@@ -72,7 +71,7 @@ class Port:
         self._lines = dict(lines or {})
         self._peers: dict[Party, Peer] = {}
         self._by_name: dict[str, Peer] = {}
-        self._open: dict[Address, Hear] = {}
+        self._open: dict[Address, Deliver] = {}
         self._handlers: dict[str, Handler] = {}
         self._live: dict[int, Connection] = {}
         self._cuts: dict[Party, float] = {}
@@ -99,7 +98,7 @@ class Port:
             raise
         return self.address
 
-    def open(self, address: Address, deliver: Hear) -> None:
+    def open(self, address: Address, deliver: Deliver) -> None:
         """Let messages for an address be delivered, on the port's own thread."""
         self._open[address] = deliver
 
@@ -124,7 +123,7 @@ class Port:
         self._soon(self._known, peer, where)
 
     def cut(self, peer: Party, for_s: float) -> None:
-        """Nothing passes between this process and a peer for a time, as if the way between them were cut."""
+        """Nothing passes between this process and a peer for a time, as if the way were cut; 0: all does again."""
         self._soon(self._cut, peer, for_s)
 
     def clocks(self) -> dict[Party, Clock]:
@@ -228,7 +227,9 @@ class Port:
             self._task(self._keep(peer))
 
     def _cut(self, party: Party, for_s: float) -> None:
-        self._cuts[party] = max(self._cuts.get(party, 0.0), self._loop.time() + for_s)
+        self._cuts[party] = self._loop.time() + for_s
+        if not for_s:
+            return
         self._tally.note(f"cut off from {party}")
         for one in list(self._live.values()):
             if one.peer == party:
