@@ -26,7 +26,7 @@ def agent(
     It may start before the desk, goes on without it, and ends with the run, with `weft stop`, or by Ctrl-C.
 
     \b
-    Example:  weft agent examples/meters/deployment.yaml --site office
+    Example:  weft agent examples/meters/deployment.yaml --site gw-1
     """
     _, deployment = read(file)
     names = [one.name for one in deployment.sites]

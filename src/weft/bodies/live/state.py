@@ -180,7 +180,7 @@ class State:
         """A sealed file of the state, None where it is absent; Damaged where it is garbled."""
         try:
             return read_sealed(self.path / name)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def write(self, name: str, value: Any) -> None:
