@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.spark.channels.kafka_follower import Entry, Held
-from weft.spark.channels.kafka_log import NAME_CHARS_MAX, safe
+from weft.spark.channels.kafka_names import NAME_CHARS_MAX, safe
 from weft.spark.channels.manifest import Manifest
 
 FENCES = st.integers(1, 4).map(lambda epoch: Entry(fence=epoch))

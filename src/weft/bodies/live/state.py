@@ -26,7 +26,7 @@ import msgspec
 from weft.model import Channels
 from weft.spark.channels import kafka_log
 from weft.spark.channels.folders import Folders
-from weft.spark.channels.kafka_log import settings_of
+from weft.spark.channels.kafka_names import settings_of
 from weft.spark.channels.rooms import ROOMS
 from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed

@@ -14,8 +14,6 @@ reader has passed is cut off from both topics. What a broker acknowledges is its
 
 from __future__ import annotations
 
-import hashlib
-import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from weft.model import Channels
 from weft.spark.channels import rooms
 from weft.spark.channels.channel import Channel, Fenced, Removed, Writer
 from weft.spark.channels.kafka_follower import LARGEST, Blobs, Book, Entry, Follower, Held, Sender, shared
+from weft.spark.channels.kafka_names import BOOTSTRAP, PREFIX, PREFIX_DEFAULT, connection, safe
 from weft.spark.channels.kafka_writing import to_blobs, write_aside, write_blobs
 from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.channels.partitions import WHOLE, Partitioning
@@ -38,20 +36,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 AHEAD, TOPICS = "ahead", "topics"
-BOOTSTRAP, PREFIX = "bootstrap", "prefix"
-PREFIX_DEFAULT = "weft."
-NAME_CHARS_MAX = 200
 RETAIN_EVERY = 8
 KEPT = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete", "max.message.bytes": str(LARGEST)}
 LAST_VALUES = {"cleanup.policy": "compact"}
 Piece = tuple[str, int, int, int]
 """A blob: its topic, its offset, its size and its checksum."""
-
-
-def safe(name: str) -> str:
-    """A name that Kafka takes within a topic's: letters, digits, `.`, `_` and `-`, unique where it had to change."""
-    plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:NAME_CHARS_MAX]
-    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 class KafkaLog(Channel):
@@ -388,19 +377,6 @@ class KafkaLogWriter(Writer):
         if manifest.segment % RETAIN_EVERY == 0:
             self.log.retain()
         return manifest
-
-
-def settings_of(channels: Channels) -> dict[str, str]:
-    """What a channel over Kafka must be told, from what a deployment file says."""
-    if channels.bootstrap is None:
-        return {}
-    return {**channels.options, BOOTSTRAP: channels.bootstrap, PREFIX: channels.prefix}
-
-
-def connection(settings: Mapping[str, str]) -> dict[str, Any]:
-    """How the client reaches the broker of a channel."""
-    given = {key: value for key, value in settings.items() if key.startswith(client.PREFIX)}
-    return {**client.connection(given), "bootstrap.servers": settings.get(BOOTSTRAP, "")}
 
 
 def remove(state: Path) -> list[str]:
