@@ -155,6 +155,17 @@ def test_what_is_not_followed_is_known_by_its_very_words() -> None:
     assert key_of(over) != key_of("SELECT meter, sum(kwh) OVER (PARTITION BY kind) s FROM readings")
 
 
+def test_an_alias_that_may_hide_a_column_of_unknown_ones_is_not_followed() -> None:
+    unknown = origin("call[f]", None)
+    found = [
+        meaning_of(f"SELECT c FROM (SELECT a + {n} AS b, b * 2 AS c FROM t)", {"t": unknown}, {}, ("c",))
+        for n in (1, 2)
+    ]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[0].key != found[1].key
+
+
 OPERATORS = ("<", "<=", ">", ">=", "=", "<>")
 
 

@@ -9,6 +9,7 @@ import typer
 
 from weft import __version__
 from weft.cli import (
+    agent,
     bench,
     calibrate,
     check,
@@ -68,6 +69,7 @@ COMMANDS = (
     (plan.plan, "Show what would run where, and why."),
     (twin.twin, "Simulate a deployment in virtual time."),
     (run.run, "Run a deployment on Spark."),
+    (agent.agent, "Run one site in a process of its own."),
     (profile.profile, "Find out how much operators can take."),
     (calibrate.calibrate, "Measure what micro-batches cost here."),
     (status.status, "Show how a run is doing."),

@@ -38,7 +38,8 @@ def status(file: File, state: State = None, json: Json = False) -> None:
     told = last or {}
     alive, phase = found.alive(), found.phase(last)
     if json:
-        print_json({**told, "alive": alive, "phase": phase, "pid": found.pid(), "state": str(found.folder)})
+        about = {"alive": alive, "phase": phase, "pid": found.pid(), "state": str(found.folder)}
+        print_json({**told, **about, **({"agents": agents} if (agents := found.agents()) and not alive else {})})
         return
     say(_headline(found, told, alive, phase))
     if "queries" in told:
@@ -68,5 +69,10 @@ def _headline(found: Held, told: dict[str, Any], alive: bool, phase: str) -> str
         return f"{found.file}: {phase} (process {found.pid()}){age}"
     if phase == "never ran":
         return f"{found.file}: nothing ever ran in {found.folder}; start it with {found.command('run')}"
+    agents = found.agents()
+    if agents:
+        running = ", ".join(f"{site} in process {pid}" for site, pid in agents.items())
+        again = found.command("run", "--processes")
+        return f"{found.file}: no desk, but sites run on: {running}; {again} goes on, {found.command('stop')} ends them"
     why = f": {told['reason']}" if phase == "failed" and "reason" in told else ""
     return f"{found.file}: nothing runs; the last run {phase}{age}{why}"

@@ -20,7 +20,6 @@ from weft.cli.output import (
     Json,
     Rows,
     State,
-    as_measured,
     console,
     fail,
     note,
@@ -43,6 +42,12 @@ def twin(
     seed: Annotated[int, typer.Option(help="Same seed, same story.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="Draw latencies and utilisations here.")] = None,
     warmup: Annotated[float, typer.Option(min=0.0, metavar="S", help="Seconds that do not count.")] = 0.0,
+    latency: Annotated[
+        str,
+        typer.Option(
+            metavar="FROM", help="Count from the record that let a result be emitted, or the youngest `contributing`."
+        ),
+    ] = "emitted",
     ideal: Ideal = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="As a run that starts over, whatever runs by now.")] = False,
     state: State = None,
@@ -51,7 +56,7 @@ def twin(
     """Simulate a deployment: latencies, promises, utilisations and moves, in virtual time.
 
     As Spark would run it, from the start of the fragments on, with the placement that `weft plan` shows and `weft run`
-    uses. With --ideal by the pure queueing model, placed without what a hop costs on Spark.
+    uses. With --ideal by the pure queueing model, with the same placement.
 
     \b
     Example:  weft twin examples/meters/deployment.yaml --seconds 600 --seed 1 --plot meters.png
@@ -60,21 +65,18 @@ def twin(
     from weft.plan import NoPlacement
 
     report, deployment = read(file)
-    found = None if ideal else placed(file, deployment, state, fresh=fresh)
-    costs = None if found is None else found.model_costs(ideal)
+    found = placed(file, deployment, state, fresh=fresh)
+    costs = found.model_costs(ideal)
     if costs is not None and deployment.control.advise is not None:
         note("by the ideal model: advice is on sites of some capacity, which on one machine they are not")
         costs = None
-    known, taken = as_measured(file, deployment, state)
     show = _Progress()
     try:
-        if found is None or costs is None:
-            result = body.run(known, seconds=seconds, seed=seed, warmup_s=warmup, progress=show)
-        else:
-            result = body.run(
-                found.deployment, found.placement, seconds, seed, warmup_s=warmup, progress=show, costs=costs
-            )
-    except (NoPlacement, body.CannotRun) as error:
+        result = body.run(
+            found.deployment, found.placement, seconds, seed, warmup_s=warmup, latency=latency, progress=show,
+            costs=costs,
+        )  # fmt: skip
+    except (NoPlacement, ValueError, body.CannotRun) as error:
         fail(f"{file}: {error}", WRONG_INPUT)
     finally:
         show.end()
@@ -83,10 +85,11 @@ def twin(
             body.draw(result, str(plot))
     except (OSError, ValueError) as error:
         fail(f"{plot}: {error}", FAILED)
-    result.warnings[:0] = [*warnings_of(report), *taken]
-    document = result.as_json()
-    if found is not None and costs is not None:
-        document |= {"model": "micro-batch", "placement": result.placement, **found.as_json()}
+    result.warnings[:0] = [*warnings_of(report), *found.taken]
+    document = result.as_json() | {"placement": result.placement, "placed_by": found.placed_by}
+    document["model"] = "ideal" if costs is None else "micro-batch"
+    if costs is not None:
+        document |= found.as_json()
     if json:
         print_json(document)
     else:
@@ -101,7 +104,7 @@ def _print_placement(placement: dict[str, dict[str, list[str]]], document: dict[
         for operator, sites in homes.items()
     ]
     print_table("placement at the start", ("operator", "site"), rows)
-    say(f"placed by {document.get('placed_by', 'the ideal model, without what a hop costs on Spark')}")
+    say(f"placed by {document['placed_by']}")
     if "batch_costs" in document:
         say(f"as Spark would run it, all sites on this machine; costs of batches {document['batch_costs']['from']}")
 

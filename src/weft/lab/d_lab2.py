@@ -126,6 +126,10 @@ ROW = Row(
     choices=(
         "the sinusoid is not published: from one to thirteen instances' worth in 50 steps",
         "safe mode acts only where r is above r_secure: with r 0.7 at a utilisation of 1 to 1.4; shown with r 0.95",
+        "with r 0.95 the thresholds are 0.975 and 0.85; pipelines of the sinusoid start with two instances an operator",
+        f"the rising load is ours too: {GROWTH - 1:.0%} more a step, for 100 steps; marks: a correlation of "
+        f"{FIT_MIN} with the "
+        f"square, and a fitted power within {POWERS}",
         "messages per step are averaged over five steps, the period, and compared after the first 20",
     ),
 )  # fmt: skip

@@ -109,7 +109,11 @@ ROW = Row(
     choices=(
         "link delays are not published: two models, uniform 1-3 ms and exponential with mean 10 ms",
         "first requests are drawn evenly from one pause",
-        "long delays: five entries, P = inCS = 10 ms; a run of 2-FGME is broken off at 20,000 messages",
+        "long delays: five entries, P = inCS = 10 ms; a run of 2-FGME is broken off at 20,000 messages, and only "
+        "its first three seeds are tried; that part is our own, the source has no such links",
+        f"mark for messages: at most {ABOVE_MAX} of the published ones of 2-FGME; of RA1 and RA2 only who sends more "
+        "is claimed, "
+        "not the published number",
         "2-FGME is the corrected form; forks is the form in use (see decision 010)",
         "four groups in a chain exclude those side by side only; RA2 knows no such graph, so it excludes all",
     ),

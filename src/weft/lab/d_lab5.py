@@ -78,6 +78,8 @@ ROW = Row(
     choices=(
         "occupancy is counted after the first two rounds, since the source excepts the first",
         "latency over three seeds, as many as the source has runs; over the faster links",
+        "latency is measured of forks, the form in use, not of 2-FGME as printed; occupancy of both, over ten "
+        "entries each",
         "the published 13 ms include Kafka; here a wait cannot be below one exchange over the link",
     ),
     shrunk=("no Kafka between nodes: links of 1-3 ms and of 10 ms on the mean",),

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from statistics import fmean
 
 from weft.lab.frame import Curve, Outcome, Progress, Row
-from weft.lab.n_lab1 import CHOICES, FEWER_SITES, SEEDS, SETTING, fewer_share, logs
+from weft.lab.n_lab1 import CHOICES, FEWER_SITES, SEEDS, SETTING, SHRUNK, fewer_share, logs
 
 PUBLISHED = 0.8083
 NEARLY_FULL = 0.55
@@ -65,4 +65,5 @@ ROW = Row(
     published={"fewer_sites_of_the_time": PUBLISHED},
     measure=measure,
     choices=CHOICES,
+    shrunk=SHRUNK,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import mean
 
+from weft.lab import schemes
 from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.lab.schemes import SCHEMES, Scheme, deployment
 from weft.lab.trials import correlated, latency_of, ran, with_place
@@ -72,5 +73,6 @@ ROW = Row(
         "warm-up of 60 s, gave 0.925 for both schemes: then load counts most, which goes on growing with ever longer "
         "chains where latency, bounded by the run, does not",
         "together: a correlation above 0.5; on a line: at least 0.95",
+        *schemes.CHOICES,
     ),
 )

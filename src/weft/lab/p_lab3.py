@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 from statistics import mean, pstdev
 
+from weft.lab import schemes
 from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.lab.schemes import OUTSIDE, SCHEMES, Scheme, always, deployment, uniform
 from weft.lab.trials import by_greedy, latency_of, ran, with_place
@@ -139,6 +140,7 @@ ROW = Row(
         "a distortion draws hosts, cost, gap, slowness and delays of scheme 3 anew",
         "good: within 25 % of the best value of its curve, in more than half of the curves",
         "planners know ideal rates",
+        *schemes.CHOICES,
     ),
     shrunk=("a warm-up of 30 s instead of 120 s",),
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 from statistics import mean
 
+from weft.lab import schemes
 from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.lab.schemes import OUTSIDE, SCHEMES, deployment
 from weft.lab.trials import by_greedy, correlated, latency_of, ran, with_place
@@ -117,6 +118,7 @@ ROW = Row(
         "input gaps for the quotas: those of the scheme, and twice as long",
         "good approximation: loads and quotas of all hosts correlate at 0.8 or more",
         "planners know ideal rates",
+        *schemes.CHOICES,
     ),
     shrunk=("a warm-up of 60 s instead of 120 s",),
 )

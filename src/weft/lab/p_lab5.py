@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import mean
 
+from weft.lab import schemes
 from weft.lab.frame import Curve, Outcome, Progress, Row
 from weft.lab.schemes import SCHEMES, Scheme, deployment
 from weft.lab.trials import as_seen, by_greedy, latency_of, planned, ran, with_place
@@ -44,9 +45,9 @@ def measure(progress: Progress) -> Outcome:
         "gap": [replace(base, gap_ms=gap) for gap in GAPS_MS],
     }
     found: dict[str, dict[str, list[float]]] = {}
-    for which, schemes in over.items():
+    for which, varied in over.items():
         found[which] = {policy: [] for policy in POLICIES}
-        for at, scheme in enumerate(schemes):
+        for at, scheme in enumerate(varied):
             progress(f"{which} {(LENGTHS, GAPS_MS)[which == 'gap'][at]:g}")
             for policy in POLICIES:
                 found[which][policy].append(mean(latency_ms(scheme, policy, seed) for seed in SEEDS))
@@ -108,6 +109,7 @@ ROW = Row(
         "in a mode that no command reached: 0.57 and 0.49 of XZH's latency on the mean",
         "measured over two whole cycles of the sources (48 s)",
         "XZH is only cited in the source, built from what is said of it; refine stands beside the published greedy",
+        *schemes.CHOICES,
     ),
     shrunk=("three drawings, measured for 48 s each",),
 )

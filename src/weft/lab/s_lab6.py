@@ -179,6 +179,8 @@ ROW = Row(
         "seeds": list(SEEDS),
         "scales": list(SCALES),
         "sizes": list(SIZES),
+        "degrees": list(DEGREES),
+        "shares_failing": list(SHARES),
         "load": LOAD,
         "sites_a_query_needs": NEEDS,
     },
@@ -194,6 +196,11 @@ ROW = Row(
         "ask half of all, so that they share sites and every drawing fits: none is left out",
         "an earlier form of this row had a chain of 0.7 of a site from every site, up to 50 sites, without one drawing "
         "of six: then two sites held most queries, and 0.984 of them were up with two replicas, as in the optimum",
+        "primaries and backups stand as `weft plan --policy collocated --replicas N` puts them; optimal is a bound: "
+        "one site "
+        "for all primaries of a query and one for each round of backups, resources left aside; the other three are "
+        "rivals",
+        f"near: within {NEAR:.0%} of optimal; mean over five drawn networks",
         "up: every operator has a replica that did not fail; over all ways to fail up to 2,000, else 1,000 of them",
         "Fig 4.2: pairs of replicas in turn on 2, 4, ... 2n sites",
     ),

@@ -33,6 +33,16 @@ OUTSIDE = "outside"
 RECORD_BYTES = 100.0
 QUEUE = Queue(100)
 JOIN_RATE_PER_S_MAX = 30.0
+CHOICES = (
+    "latency runs from the birth of the youngest contributing record (`weft twin --ideal --latency contributing`)",
+    "sources reach every host without delay; results end beside their last operator",
+    "hybrid graphs (schemes 4 and 5) are only described by numbers of filters and joins: each operator reads streams "
+    "drawn "
+    f"at random, among those that keep a join's output at or below {JOIN_RATE_PER_S_MAX:g} records/s; what nobody "
+    "reads ends in a "
+    "sink",
+)
+"""What the source leaves open about its schemes, for the rows that use them."""
 Draw = Callable[[Random], float]
 
 

@@ -34,6 +34,7 @@ PLANNERS: dict[str, Planner] = {
     "latency": _later("policies.rivals.simple", "latency"),
     "partition": _later("policies.rivals.simple", "partition"),
     "tree": _later("policies.rivals.simple", "tree"),
+    "collocated": _later("policies.rivals.simple", "collocated"),
     "exact": _later("policies.exact", "exact"),
 }
 

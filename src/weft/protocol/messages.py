@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from weft.protocol.agents import MESSAGES as AGENTS
 from weft.protocol.balancing.words import MESSAGES
 from weft.protocol.change_messages import MESSAGES as CHANGES
 from weft.protocol.exclusion.words import MESSAGES as EXCLUSION
@@ -140,6 +141,7 @@ AnyMessage = (
     | EXCLUSION
     | SCALING
     | REPORTING
+    | AGENTS
 )
 
 

@@ -1,14 +1,16 @@
-"""Spark for a whole deployment in one process: session, analysis, recordings and the clock of timed sources."""
+"""What does Spark need before fragments start? A session, for all sites or for one; analysis and recordings."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 
@@ -17,10 +19,9 @@ from weft.model.running import MASTER
 from weft.plan.dataflow.arrivals import shape_of
 from weft.plan.dataflow.event_times import Times
 from weft.plan.network.paths import Path as Way
-from weft.spark.channels.folders import Folders, spark_name
-from weft.spark.checkpoints.batch import count_of, read_offsets
-from weft.spark.checkpoints.checkpoint import last_planned
+from weft.spark.channels.folders import Folders
 from weft.spark.engine import SparkEngine
+from weft.spark.flow_start import open_flows
 from weft.spark.fragments.analysis import Analysis, analyse
 from weft.spark.fragments.draining import Ways
 from weft.spark.fragments.outputs import sweep_aside
@@ -31,12 +32,11 @@ from weft.spark.measuring.progress import StageTimes
 from weft.spark.session.lent import Lent, let_go
 from weft.spark.session.starting import start_session
 from weft.spark.sources import recordings
-from weft.spark.sources import streams as sources
-from weft.spark.sources.arrivals import Flow
-from weft.spark.sources.streams import read_flows, write_flows
+from weft.spark.sources.streams import read_flows
 from weft.spark.storage import temporary
 
 SLOW_PER_S = 3000.0
+SITES = "sites"
 
 
 class Asked(Protocol):
@@ -62,13 +62,13 @@ class Embedded:
     totals: dict[str, int] = field(default_factory=dict)
     bad: dict[str, int] = field(default_factory=dict)
     lent: Lent | None = None
+    ui: str | None = None
 
     def engines(
         self, times: Times, between: Callable[[str, str], Way | None], asked: Asked
     ) -> Callable[[str], SparkEngine]:
         """What makes the engine of a site, when it starts and each time it comes back."""
         context = RunContext(self.deployment, self.folders, self.analysis.schemas, measured=asked.measured)
-        sweep_aside(context)
         ways = Ways(self.session, times, lambda commit: None, asked.until_done, self.totals)
         stages = StageTimes(self.session)
 
@@ -106,11 +106,14 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     lent = Lent.now()
     spark, _ = deployment.shared_spark()
     slow = is_slow(deployment, factors)
+    sweep_aside(deployment, folders)
     conf = with_jars(spark.conf) if needs_connector(deployment) else spark.conf
     master = with_threads(spark.master or MASTER, real_time_tasks(deployment))
     session = start_session(folders.logs, [deployment.folder], master, conf, record, slow)
     try:
-        return _prepared(session, deployment, folders, factors, lent)
+        found = _prepared(session, deployment, folders, lent, [site.name for site in deployment.sites])
+        open_flows(deployment, folders, factors)
+        return found
     except BaseException:
         let_go(session, lent)
         raise
@@ -140,37 +143,43 @@ def is_slow(deployment: Deployment, factors: Mapping[str, Sequence[tuple[float, 
     )
 
 
+def start_site(deployment: Deployment, site: str, folders: Folders, record: Path) -> Embedded:
+    """Start the Spark of one site, in a process of its own; try every operator, lay down the site's own recordings."""
+    folders = replace(folders, state=folders.state.resolve())
+    temporary.sweep(record)
+    own = deployment.site(site).spark
+    conf = {**deployment.spark.conf, **own.conf}
+    conf = with_jars(conf) if needs_connector(deployment) else conf
+    master = own.master or deployment.spark.master or f"local[{cores_of(len(deployment.sites))}]"
+    master = with_threads(master, real_time_tasks(deployment))
+    slow = is_slow(deployment, read_flows(folders.flows)["factors"])
+    logs = site_logs(folders, site)
+    session = start_session(logs, [deployment.folder], master, conf, record, slow)
+    try:
+        return _prepared(session, deployment, folders, None, (site,))
+    except BaseException:
+        session.stop()
+        raise
+
+
+def site_logs(folders: Folders, site: str) -> Path:
+    """Where the process of a site and its Spark leave their messages."""
+    return folders.logs / SITES / quote(site, safe="")
+
+
+def cores_of(sites: int) -> int:
+    """The cores of this machine that each of so many sites has where its Spark is not said."""
+    return max(1, (os.cpu_count() or 1) // sites)
+
+
 def _prepared(
-    session: SparkSession,
-    deployment: Deployment,
-    folders: Folders,
-    factors: dict[str, list[tuple[float, float]]],
-    lent: Lent | None,
+    session: SparkSession, deployment: Deployment, folders: Folders, lent: Lent | None, sites: Collection[str]
 ) -> Embedded:
-    """All that a run needs before its first fragment starts."""
-    found = Embedded(session, deployment, folders, analyse(session, deployment), lent=lent)
+    """All that fragments at some sites need before the first of them starts."""
+    ui = session.sparkContext.uiWebUrl
+    found = Embedded(session, deployment, folders, analyse(session, deployment), lent=lent, ui=ui)
     for source in deployment.sources:
-        if source.facts.recorded:
+        if source.facts.recorded and source.site in sites:
             found.totals[source.name] = recordings.record(session, deployment, source, folders)
             found.bad[source.name] = recordings.bad_in_recording(source, folders)
-    flows = read_flows(folders.flows)
-    flows["flowed_s"] = max([flows["flowed_s"], *_planned_s(deployment, folders, flows)])
-    flows["factors"] = factors
-    flows["launches"] = len(flows["starts"]) + 1
-    write_flows(folders.flows, flows, folders.disk)
     return found
-
-
-def _planned_s(deployment: Deployment, folders: Folders, flows: dict[str, Any]) -> Iterator[float]:
-    """How far batches were planned into the flow before a crash: what is replayed must keep its births."""
-    for source in deployment.sources:
-        if source.arrivals is None or not source.facts.timed:
-            continue
-        flow = Flow(source.arrivals, sources.seed_of(source), [tuple(f) for f in flows["factors"].get(source.name, [])])
-        for checkpoint in (folders.state / "fragments").glob("*/checkpoint-*"):
-            batch = last_planned(checkpoint)
-            offsets = None if batch is None else read_offsets(checkpoint, batch)
-            for name in offsets.ends if offsets else ():
-                count = count_of(offsets, name)
-                if count and name.startswith(f"source_{spark_name(source.name)}"):
-                    yield float(flow.births(count - 1, count)[0])

@@ -316,6 +316,8 @@ def _distinct(select: exp.Select, one: Relation) -> Relation:
 
 def _columns(select: exp.Select, base: Relation, scope: Scope, grouped: bool) -> tuple[tuple[str, str], ...] | None:
     """The columns that a SELECT shows, each as it is of the origin; None for all of what is not known."""
+    if base.columns is None and _asks_for_own(select):
+        raise Unclear("a column that may be another one's alias")
     found: list[tuple[str, str]] = []
     for one in select.selects:
         if isinstance(one, exp.Star) and not _more_than(one, set()):
@@ -338,6 +340,18 @@ def _columns(select: exp.Select, base: Relation, scope: Scope, grouped: bool) ->
     if not grouped and any(is_aggregate_call(node) for node in local(select)):
         raise Unclear("aggregate")
     return tuple(found)
+
+
+def _asks_for_own(select: exp.Select) -> bool:
+    """True if a column has the name that another gets: which of the two is meant depends on what there is to read."""
+    named = {at: one.alias.lower() for at, one in enumerate(select.selects) if isinstance(one, exp.Alias)}
+    return any(
+        column.name.lower() == name
+        for at, one in enumerate(select.selects)
+        for column in one.find_all(exp.Column)
+        for other, name in named.items()
+        if other != at
+    )
 
 
 def _carried(base: Relation, columns: tuple[tuple[str, str], ...] | None) -> frozenset[str] | None:
@@ -377,8 +391,8 @@ def _keys(select: exp.Select, scope: Scope) -> list[exp.Expr]:
             if not 0 <= at < len(select.selects) or any(one.is_star for one in select.selects):
                 raise Unclear("group")
             keys.append(select.selects[at].unalias())
-        elif isinstance(key, exp.Column) and not key.table and key.name.lower() not in scope.known_names():
-            keys.append(by_alias.get(key.name.lower(), key))
+        elif isinstance(key, exp.Column) and not key.table and key.name.lower() in by_alias:
+            keys.append(key if key.name.lower() in scope.all_names() else by_alias[key.name.lower()])
         else:
             keys.append(key)
     return keys

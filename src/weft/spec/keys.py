@@ -25,6 +25,7 @@ AVAILABLE_POLICIES = (
     "latency",
     "partition",
     "tree",
+    "collocated",
     "exact",
 )
 VERSION = 1

@@ -36,7 +36,7 @@ queries:
          options: {{kafka.bootstrap.servers: "{boot}", topic: {exact}}}}}
       - {{from: good, format: kafka, options: {{kafka.bootstrap.servers: "{boot}", topic: {plain}}}}}
 """
-RUN_S_MAX = 240.0
+RUN_S_MAX = 600.0
 
 
 def until(read: int, wanted: dict[str, int]) -> Callable[[Run], None]:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from tests.plan.plan_builders import deployment, op, query, source
 from weft.lab.s_lab6 import enumerated
+from weft.lab.s_lab6 import network as lab_network
 from weft.model import Deployment, Link, Placement, Site
-from weft.plan import NoPlacement
+from weft.plan import PLANNERS, NoPlacement, after_steps
 from weft.plan.judging.availability import availability, availability_of, availability_when
 from weft.plan.policies.replicas import REPLICA_PLANNERS, with_backups
 
@@ -43,6 +44,15 @@ def test_replicas_gather_on_as_few_sites_as_load_allows() -> None:
     assert len({site for sites in map(light.sites_of, light.homes) for site in sites}) == 2
     heavy = REPLICA_PLANNERS["collocated"](network(cost_ms=4.0), 2, Random(0))
     assert len({site for sites in map(heavy.sites_of, heavy.homes) for site in sites}) == 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_command_reaches_what_the_lab_measures(seed: int) -> None:
+    whole = lab_network(20, 9, seed)
+    placed = PLANNERS["collocated"](whole, None, Random(seed), after_steps(1))
+    found = with_backups(whole, placed, 2)
+    wanted = REPLICA_PLANNERS["collocated"](whole, 2, Random(seed))
+    assert (found.homes, found.backups) == (wanted.homes, wanted.backups)
 
 
 def test_an_operator_that_fits_nowhere_is_named() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import secrets
 from functools import lru_cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 from typing import Any
 
 import pytest
@@ -17,10 +18,14 @@ from weft.spark.kafka.broker import Broker, NoBroker, down, up
 from weft.spark.kafka.jars import NoJars
 from weft.spark.storage import temporary
 
+PREFIX, OWNER = "weft-tests-kafka-", "owner.json"
+
 
 @lru_cache(maxsize=1)
 def _started(process: int) -> Broker | str:
-    folder = Path(mkdtemp(prefix="weft-tests-kafka-"))
+    _sweep()
+    folder = Path(mkdtemp(prefix=PREFIX))
+    (folder / OWNER).write_text(json.dumps([process, temporary.started(process)]))
     try:
         client.library()
         broker = up(folder)
@@ -28,6 +33,18 @@ def _started(process: int) -> Broker | str:
         return str(error)
     atexit.register(_end, folder, process)
     return broker
+
+
+def _sweep() -> None:
+    """End the brokers of test processes that were killed, and so could not."""
+    for owner in Path(gettempdir()).glob(f"{PREFIX}*/{OWNER}"):
+        try:
+            process, began = json.loads(owner.read_text())
+        except (OSError, ValueError):
+            continue
+        if began is not None and temporary.started(process) != began:
+            down(owner.parent)
+            temporary.remove(owner.parent)
 
 
 def _end(folder: Path, process: int) -> None:

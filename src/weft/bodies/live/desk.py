@@ -24,6 +24,7 @@ class DeskBody:
         self.failure: str | None = None
         self.all_done = False  # by the last that was said of all together
         self.down: dict[str, str] = {}
+        self.given_up: set[str] = set()  # fragments whose site was silent, and may come back
         self.changes = changes
         self._epochs = DeskEpochs(changes.state, THE_DESK)
         self._comes_back = comes_back
@@ -32,10 +33,10 @@ class DeskBody:
         self.carrier = Carrier(machine, DESK, transport, self._perform, story)
         changes.feed = self.carrier.feed
 
-    def start(self) -> None:
-        """Begin, and let the plan in force run."""
+    def start(self, found: tuple[tuple[str, int], ...] = ()) -> None:
+        """Begin, and let the plan in force run; `found` runs as it has it already, under these epochs."""
         self.carrier.start()
-        self.carrier.feed(InForce(self.changes.in_force.number, self.changes.starts()))
+        self.carrier.feed(InForce(self.changes.in_force.number, self.changes.starts(), found or None))
 
     def tell(self, fact: Input) -> None:
         """Tell the desk something."""
@@ -76,6 +77,7 @@ class DeskBody:
                 home = next((one.site for one in self.changes.fragments if one.id == fragment), "")
                 if self._comes_back(home):
                     self.down[fragment] = reason
+                    self.given_up.add(fragment)
                 elif not self._leaving:
                     self.failure = f"{fragment}: {reason}"
                     self.over.set()

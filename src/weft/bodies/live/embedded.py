@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from typing import Any
 
 from weft.bodies.live.carrier import Tell
 from weft.bodies.live.facts import Facts, facts_of, meanings
 from weft.bodies.live.failing import RunFailed
 from weft.bodies.live.opening import Options
+from weft.bodies.live.processes.roll import running
+from weft.bodies.live.scenario import factors_of
 from weft.bodies.live.sites import Sites
-from weft.bodies.live.state import State
-from weft.bodies.live.transport import Transport
+from weft.bodies.live.state import CannotRun, State
+from weft.bodies.live.transport import InProcess
 from weft.model import Deployment
 from weft.plan.dataflow.event_times import carried_times
 from weft.plan.network.paths import Paths
+from weft.protocol.agents import RunsHere
 from weft.spark import embedded
 from weft.spark.engine import SparkEngine
 from weft.spark.failures.causes import cause_of
@@ -23,14 +29,12 @@ from weft.spark.fragments.lifecycle import FragmentRun
 class EmbeddedSites:
     """The sites of a run in this process."""
 
-    def __init__(
-        self, deployment: Deployment, state: State, options: Options, transport: Transport, story: Tell
-    ) -> None:
+    def __init__(self, deployment: Deployment, state: State, options: Options, story: Tell) -> None:
         self.deployment = deployment
         self.state = state
         self.options = options
         self.spark: embedded.Embedded | None = None
-        self._transport = transport
+        self.transport = InProcess()
         self._story = story
         self._sites: Sites[SparkEngine] | None = None
 
@@ -49,8 +53,15 @@ class EmbeddedSites:
                     found[name] = run
         return found
 
-    def open(self) -> Facts:
+    def open(self, over: Callable[[], bool]) -> Facts:
         """Start Spark and try every operator."""
+        others = running(self.state.path)
+        if others:
+            names = ", ".join(f"{site} in process {pid}" for site, pid in others.items())
+            raise CannotRun(
+                f"sites of {self.state.path} run in processes of their own ({names}): go on with --processes, "
+                "or stop them with `weft stop` first"
+            )
         self.spark = embedded.start(self.deployment, self.state.folders, factors_of(self.deployment))
         return facts_of(self.spark.analysis)
 
@@ -59,9 +70,22 @@ class EmbeddedSites:
         assert self.spark is not None, "sites start on a Spark that is there"
         times = carried_times(self.deployment, *meanings(self.deployment, facts_of(self.spark.analysis)))
         engines = self.spark.engines(times, Paths(self.deployment).between, self.options)
-        self._sites = Sites(self.state, engines, self._transport, self._story, self.options.measured)
+        self._sites = Sites(self.state, engines, self.transport, self._story, self.options.measured)
         for site in self.deployment.sites:
             self._sites.start(site.name)
+
+    def runs_of(self, site: str) -> tuple[RunsHere, ...]:
+        """Nothing runs at a site before its desk is there."""
+        return ()
+
+    def comes_back(self, site: str) -> bool:
+        """A site that is lost comes back where somebody lets it."""
+        return False
+
+    def about(self, site: str) -> dict[str, Any]:
+        """Which process a site is: this one."""
+        ui = None if self.spark is None or not self.spark.alive() else self.spark.ui
+        return {"pid": os.getpid(), "address": None, "up": site not in self.lost, "spark_ui": ui}
 
     def crash(self, site: str) -> None:
         """Lose a site: its agent and all it runs, at once."""
@@ -94,12 +118,3 @@ class EmbeddedSites:
                 site.stop()
         if self.spark is not None:
             self.spark.close()
-
-
-def factors_of(deployment: Deployment) -> dict[str, list[tuple[float, float]]]:
-    """When the scenario has sources flow at another rate, and by which factor, by source."""
-    factors: dict[str, list[tuple[float, float]]] = {}
-    for happening in deployment.scenario:
-        for source, factor in getattr(happening, "rate", {}).items():
-            factors.setdefault(source, []).append((happening.at_s, factor))
-    return factors

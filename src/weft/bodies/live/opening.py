@@ -102,9 +102,16 @@ class Opening:
             self._resuming().look(self.options.fresh)
         return placement
 
-    def resume(self) -> dict[str, Any] | None:
-        """Take up the state as it was left, or start over; a finished run gives its summary again."""
+    def resume(self, runs: bool = False) -> dict[str, Any] | None:
+        """Take up the state as it was left, or start over; a finished run gives its summary again.
+
+        Where sites run on (`runs`) nothing is looked at but whether it is the same file.
+        """
         resuming = self._resuming()
+        if runs:
+            with _refused():
+                resuming.join(self.options.fresh)
+            return None
         with _refused():
             resuming.look(self.options.fresh)
             if self.options.fresh:

@@ -12,7 +12,7 @@ from weft.bodies.live.counts import FILE, Counted, as_plain, taken_up
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.state import State
 from weft.bodies.live.uptime import serves
-from weft.model import Deployment
+from weft.model import Deployment, dataflow
 from weft.plan.changing.fragments import Fragment
 from weft.protocol.reporting import BatchDone, BatchWeighed, Committed, Event, FragmentNow, Inbox
 from weft.spark.fragments.counts import records_out
@@ -109,11 +109,17 @@ class Progress:
     def _now(self, name: str) -> FragmentNow | None:
         return next((now for fragment, now in self._reported() if fragment.id == name), None)
 
-    def drained(self) -> bool:
-        """True if, by what their sites told last, all fragments in force have come to the end of their inputs."""
-        fragments = self._fragments()
-        found = [now.drained for _, now in self._reported()]
-        return bool(fragments) and len(found) == len(fragments) and all(found)
+    def undrained(self) -> list[str]:
+        """Fragments in force that, by what their sites told last, have not come to the end of their inputs.
+
+        A site that came back after its fragments had ended tells nothing of them.
+        """
+        return [fragment.id for fragment, now in self._reported() if not now.drained]
+
+    def begun(self) -> bool:
+        """True if, by what their sites told last, all fragments in force are through with their first batch."""
+        found = [now.begun for _, now in self._reported()]
+        return len(found) == len(self._fragments()) and all(found)
 
     def _follow(self) -> None:
         of_files = {one.name for one in self.meter.deployment.sources if not one.facts.timed}
@@ -131,14 +137,14 @@ class Progress:
 
     def operators(self) -> dict[str, dict[str, Any]]:
         """Records of every operator (`query.operator`), late and filtered ones too, its selectivity and its cost."""
-        deployment = self.meter.deployment
+        flow = dataflow(self.meter.deployment)
         found = {}
         for (query, name), values in self.costs.operators().items():
             stream = f"{query}.{name}"
             late = self.meter.late_of(stream)
             filtered = None
-            if any(one.name == query for one in deployment.queries):  # else it was removed since
-                known = only_filters(deployment.query(query).operator(name))
+            if flow.makes(stream):  # else it was removed since
+                known = only_filters(flow.node(stream).operator)
                 filtered = max(0, values["records_in"] - values["records_out"] - late) if known else None
             found[stream] = {**values, "late": late, "filtered": filtered}
         return found

@@ -28,6 +28,7 @@ from weft.protocol.reporting import (
 )
 
 PERIOD_S = 0.5
+STARTING_PERIOD_S = 0.1
 LOOK_AFTER_S = 1.0
 AGAIN_S = 2.0
 
@@ -55,6 +56,7 @@ class Reporting:
         self._settled: SinksSettled | None = None
         self._may_end: dict[str, threading.Event] = {}
         self._trouble = ""
+        self._starting = False
         self._look_after = Every(LOOK_AFTER_S, engine.look_after)
         self._thread = threading.Thread(target=self._run, name=f"reports-{site}", daemon=True)
         engine.asks_before_end(self._ask_before_end)
@@ -70,7 +72,7 @@ class Reporting:
         self._wake.set()
 
     def wake(self) -> None:
-        """Something has ended: tell of it soon."""
+        """Something has started or ended: tell of it soon."""
         self._wake.set()
 
     def _deliver(self, sender: Address, data: bytes) -> None:
@@ -93,7 +95,7 @@ class Reporting:
 
     def _run(self) -> None:
         while not self._gone.is_set():
-            self._wake.wait(PERIOD_S)
+            self._wake.wait(STARTING_PERIOD_S if self._starting else PERIOD_S)
             self._wake.clear()
             if self._gone.is_set():
                 return
@@ -124,6 +126,8 @@ class Reporting:
         if not self._measured and not asked:
             return
         measured = self._engine.measure(finally_=bool(asked))
+        # While fragments start, sources wait to hear of it.
+        self._starting = not all(one.begun for one in measured.now.fragments)
         for event in measured.events:
             self._outbox.add(event)
         for report in self._outbox.reports(measured.now, time.time() * 1000, asked):

@@ -23,22 +23,20 @@ from weft.bodies.live.measure import Meter
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
 from weft.bodies.live.opening import Opening, Options
+from weft.bodies.live.processes.roll import running
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.reports import Reports
 from weft.bodies.live.resuming import CLOSING, Removal, note_closing, source_files
-from weft.bodies.live.sharing import with_held_sharing
+from weft.bodies.live.sharing import to_run
+from weft.bodies.live.site import cut_of
 from weft.bodies.live.state import STOP, CannotRun, State
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.story_file import StoryFile
 from weft.bodies.live.summary import status_of, summary_of
-from weft.bodies.live.transport import InProcess
-from weft.bodies.live.valid import valid
 from weft.model import Deployment, Placement, sink_name
 from weft.model.wishes import MoveTo, Wish
 from weft.plan.changing.fragments import Fragment
-from weft.plan.dataflow.ordering import with_ordering
-from weft.plan.dataflow.real_time import real_time_notes, with_real_time
-from weft.plan.dataflow.sharing import as_written
+from weft.plan.dataflow.real_time import real_time_notes
 from weft.protocol.hosting import Want
 from weft.protocol.reporting import Committed, Event
 from weft.spark.failures.causes import cause_of
@@ -49,18 +47,21 @@ __all__ = ["Options", "Run"]
 STATUS_EVERY_S = 1.0
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
+FIRST_BATCHES_S_MAX = 30.0
 HEARD_S_MAX = 5.0
+
+Housing = Callable[[Deployment, State, Options, Callable[[str], None]], House]
+"""Makes who keeps the sites: of a deployment, its state, how it was asked for, and who writes the story."""
 
 
 class Run:
     """One run of a deployment: the desk's side of it. It knows sites by what they say; who keeps them is its house."""
 
-    def __init__(self, deployment: Deployment, state: Path, options: Options) -> None:
+    def __init__(self, deployment: Deployment, state: Path, options: Options, house: Housing | None = None) -> None:
         state = Path(state).resolve()
         self.options = options
         self.state = State(state, deployment.store.fsync, deployment.channels)
-        deployment = with_ordering(valid(as_written(deployment)))
-        self.deployment = deployment = with_real_time(with_held_sharing(deployment, self.state, options.fresh))
+        self.deployment = deployment = to_run(deployment, self.state, options.fresh)
         self.meter = Meter(deployment)
         self.placement = Placement()
         self.phase = "starting"
@@ -71,6 +72,7 @@ class Run:
         self.flowing_s: float | None = None
         self.stopping_s: float | None = None
         self.sites: House | None = None
+        self._house: Housing = EmbeddedSites if house is None else house
         self.changes: Changes | None = None
         self.progress: Progress | None = None
         self._flowed_before_s = 0.0
@@ -90,7 +92,7 @@ class Run:
         self.state.lock()
         story = None
         try:
-            already = self._opening.resume()
+            already = self._opening.resume(bool(running(self.state.path)))
             self.notes += self._opening.notes
             if already is not None:
                 return already
@@ -132,9 +134,9 @@ class Run:
         self._story(f"# {text}")
 
     def _begin(self, watch: Callable[[Run], None]) -> None:
-        transport = InProcess()
-        self.sites = sites = EmbeddedSites(self.deployment, self.state, self.options, transport, self._story)
-        self.changes, wishes = assemble(self.deployment, self.placement, self.state, sites.open())
+        self.sites = sites = self._house(self.deployment, self.state, self.options, self._story)
+        transport = sites.transport
+        self.changes, wishes = assemble(self.deployment, self.placement, self.state, sites.open(self._is_over))
         self.changes.clock_s = self.flowed_s
         self._reports = Reports(transport, self._heard, partial(note_closing, self.state, self.deployment), self._story)
         self._reports.start()
@@ -147,21 +149,59 @@ class Run:
         self._controlling.tell_desk, self.changes.hand_on = desk.tell, self._controlling.wish
         self._controlling.start()
         self.phase = "launching"
-        desk.start()
+        found = self._found()
+        desk.start(found)
         deadline = time.monotonic() + START_S_MAX
         while not desk.running.wait(0.1) and not self._is_over():
             watch(self)
             self._reports.look()
             self._check()
+            self._bring_back()
             if time.monotonic() > deadline:
                 raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s")
+        self._wait_for_first_batches(watch)
         if not self._is_over():
-            self._flowed_before_s = flowing.let_flow(self.state.folders)
+            # What runs on has flowed meanwhile: then the clock goes on, too.
+            goes_on = flowing.flowed_s(self.state.folders) if found else None
+            self._flowed_before_s = flowing.let_flow(self.state.folders) if goes_on is None else goes_on
             self._steering.resume(self._flowed_before_s)
             self.flowing_s = time.monotonic()
             self.phase = "running"
             for wish in wishes:
                 self.ask(wish)
+
+    def _found(self) -> tuple[tuple[str, int], ...]:
+        """What runs already as the plan in force has it, each under its epoch."""
+        assert self.changes is not None
+        assert self.sites is not None
+        found = []
+        for fragment in self.fragments:
+            cut = cut_of(fragment, self.changes.generations.get(fragment.id, 0))
+            runs = self.sites.runs_of(fragment.site)
+            found += [(one.fragment, one.epoch) for one in runs if (one.fragment, one.cut) == (fragment.id, cut)]
+        return tuple(found)
+
+    def _bring_back(self) -> None:
+        """Let fragments run again that were given up with their site, now that it is heard of."""
+        assert self._desk is not None
+        for fragment in self.fragments:
+            if fragment.id in self._desk.given_up and fragment.site not in self.crashed:
+                self._desk.given_up.discard(fragment.id)
+                self._desk.tell(Want(fragment.id, fragment.site))
+
+    def _wait_for_first_batches(self, watch: Callable[[Run], None]) -> None:
+        """Let every fragment be through with its first batch, which is slow, before sources begin to flow."""
+        assert self.progress is not None
+        assert self._reports is not None
+        deadline = time.monotonic() + FIRST_BATCHES_S_MAX
+        while self.options.measured and not self.progress.begun() and not self._is_over():
+            self._over.wait(0.05)
+            watch(self)
+            self._reports.look()
+            self._check()
+            if time.monotonic() > deadline:
+                self.note(f"not all fragments were through with a first batch after {FIRST_BATCHES_S_MAX:.0f} s")
+                return
 
     def _heard(self, site: str, life: str, event: Event, now_ms: float) -> None:
         assert self.progress is not None
@@ -174,8 +214,9 @@ class Run:
         return self._over.is_set() or (self._desk is not None and self._desk.over.is_set())
 
     def _comes_back(self, site: str) -> bool:
-        """True if a site is lost, and the scenario has its return in store."""
-        return site in self.crashed and self._steering.comes_back(site)
+        """True if a site is lost, and may be heard of again, or the scenario has its return in store."""
+        assert self.sites is not None
+        return self.sites.comes_back(site) or (site in self.crashed and self._steering.comes_back(site))
 
     def _committed(self, commit: Committed) -> None:
         if self.changes is not None:
@@ -255,6 +296,7 @@ class Run:
         """Once a second: is all well, how far is it, what is asked for?"""
         assert self.progress is not None
         self._check()
+        self._bring_back()
         if self.options.measured:
             self.progress.look()
             self._measurements.look()
@@ -306,10 +348,10 @@ class Run:
         return summary
 
     def _all_done(self) -> bool:
-        """True if all was read to the end, by the desk's machines and by every site's last report alike.
+        """True if all was read to the end, by the desk's machines, and no site's last report says otherwise.
 
-        Of the machines' word a change under way, or a fragment that failed since, takes back what was said. A fragment
-        that has drained while one before it has not, counts for nothing: all in force must have.
+        The machines count every fragment in force, each in its present epoch: one that has drained while one before it
+        has not counts for nothing. A change under way, or a fragment that failed since, takes back what they said.
         """
         assert self.progress is not None
         assert self._reports is not None
@@ -317,10 +359,10 @@ class Run:
         if self._failure is not None or not self.options.until_done or not self._desk.all_done:
             return False
         deadline = time.monotonic() + HEARD_S_MAX
-        while not self.progress.drained() and time.monotonic() < deadline:
+        while self.progress.undrained() and time.monotonic() < deadline:
             time.sleep(0.02)
             self._reports.look()
-        return self._desk.all_done and self.progress.drained()
+        return self._desk.all_done and not self.progress.undrained()
 
     def _settle(self) -> None:
         """Leave the last values in sinks of update mode: where what writes them has run."""

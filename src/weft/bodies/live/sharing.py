@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from weft.bodies.live import journal
 from weft.bodies.live.state import State
+from weft.bodies.live.valid import valid
 from weft.model import Deployment
+from weft.plan.dataflow.ordering import with_ordering
+from weft.plan.dataflow.real_time import with_real_time
 from weft.plan.dataflow.sharing import as_written, resumed, with_sharing
 from weft.spark.storage.disk import Damaged
+
+
+def to_run(deployment: Deployment, state: State, fresh: bool) -> Deployment:
+    """A deployment as desk and sites run it: with guards, with what is shared, and what runs in real time."""
+    return with_real_time(with_held_sharing(with_ordering(valid(as_written(deployment))), state, fresh))
 
 
 def with_held_sharing(deployment: Deployment, state: State, fresh: bool) -> Deployment:

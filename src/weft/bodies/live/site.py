@@ -6,6 +6,9 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from hashlib import sha256
+
+import msgspec
 
 from weft.bodies.live.carrier import Carrier, Tell
 from weft.bodies.live.epochs import SiteEpochs
@@ -14,7 +17,9 @@ from weft.bodies.live.preparing import Preparing
 from weft.bodies.live.reporting import Reporting
 from weft.bodies.live.runtime import Engine, Launchable
 from weft.bodies.live.transport import Transport, host
+from weft.plan.changing.fragments import Fragment
 from weft.plan.changing.task import Task
+from weft.protocol.agents import RunsHere
 from weft.protocol.hosting import (
     Died,
     Drained,
@@ -36,6 +41,11 @@ from weft.spark.failures.tracebacks import whole
 from weft.spark.fragments.positions import Standing
 
 WATCH_S = 0.25
+
+
+def cut_of(fragment: Fragment, generation: int) -> str:
+    """Tells fragments apart that are cut otherwise, or go on from another checkpoint."""
+    return sha256(msgspec.json.encode((fragment, generation))).hexdigest()[:32]
 
 
 class SiteBody:
@@ -83,6 +93,14 @@ class SiteBody:
         self._engine.close()
         self._work.shutdown(wait=True, cancel_futures=True)
 
+    def runs(self) -> tuple[RunsHere, ...]:
+        """What runs here, for a desk that begins anew."""
+        found = []
+        for fragment, (epoch, run) in list(self.running.items()):
+            stands = run.standing()
+            found.append(RunsHere(fragment, epoch, cut_of(stands.fragment, stands.generation)))
+        return tuple(found)
+
     def _perform(self, effect: Effect) -> None:
         match effect:
             case Remember(fragment=fragment, epoch=epoch):
@@ -124,6 +142,7 @@ class SiteBody:
         with self._lock:
             self.running[fragment] = (epoch, run)
         self._tell(Launched(fragment, epoch, pack(run.standing())))
+        self._reporting.wake()
 
     def _halt(self, asked: Halt) -> None:
         fragment, epoch, was_clean, stands = asked.fragment, asked.epoch, False, Parcel()

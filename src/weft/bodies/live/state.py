@@ -4,6 +4,7 @@ run.json       the run's id, the deployment it was begun with, where its sinks a
                a folder a state folder
 plan.json      the plan in force; epochs.json, flows.json, closing.json, finished.json: what must not be forgotten
 epochs/        the same of each site, in a file of its own
+agents/, desk.json: which processes are there, and where
 keys/          who the processes of this run are, where the file names no other keys
 status.json, counts.json, measurements.jsonl, rates.json, story.log: for people and programs; nothing rests on them
 """
@@ -31,12 +32,16 @@ from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
 
 LOCK, STOP, REQUESTS, KEYS = "lock", "stop", "requests", "keys"
+AGENTS, DESK_FILE = "agents", "desk.json"
 EPOCHS, EPOCHS_OF_SITES = "epochs.json", "epochs"
 FILES = (
     "plan.json", "epochs.json", "flows.json", "closing.json", "finished.json", "status.json", "counts.json",
-    "measurements.jsonl", "measurements.jsonl.1", "rates.json", "story.log", "temporary", STOP, RUN_FILE,
+    "measurements.jsonl", "measurements.jsonl.1", "rates.json", "story.log", "temporary", DESK_FILE, STOP,
+    RUN_FILE,
 )  # fmt: skip
-OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, REQUESTS, KEYS, LOCK)
+OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, REQUESTS, KEYS, AGENTS, LOCK)
+
+STAYS = (LOCK, AGENTS, KEYS)
 
 
 class CannotRun(ValueError):
@@ -87,7 +92,7 @@ class State:
                 f"{self.path} is no state folder of Weft: it holds {shown}, and no {RUN_FILE}. Nothing was touched; "
                 "give the state a folder of its own with --state"
             )
-        if any(name in OURS and name not in (LOCK, "logs", "temporary") for name in found):
+        if any(name in OURS and name not in (*STAYS, "logs", "temporary") for name in found):
             raise CannotRun(
                 f"{self.path / RUN_FILE} is gone, or the folder is of an earlier version of Weft: whose state it is "
                 "cannot be told. Bring it back, or move the folder away"
@@ -155,8 +160,8 @@ class State:
                 self.disk.remove(entry)
 
     def entries(self) -> list[Path]:
-        """What of a state is there, the record last."""
-        names = [*(name for name in OURS if name not in (LOCK, RUN_FILE)), RUN_FILE]
+        """What of a state is there, the record last; processes of sites that wait for a run stay, with their keys."""
+        names = [*(name for name in OURS if name not in (*STAYS, RUN_FILE)), RUN_FILE]
         return [self.path / name for name in names if os.path.lexists(self.path / name)]
 
     def remove(self) -> None:

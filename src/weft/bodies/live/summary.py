@@ -59,7 +59,7 @@ def summary_of(run: RunView) -> dict[str, Any]:
     placement = changes.placement if changes else run.placement
     return {
         "queries": {query.name: _query(run, query, operators) for query in _asked(run)},
-        "sites": progress.sites(run.deployment, run.flowing_s) if progress else {},
+        "sites": _sites(run),
         "moves": [move.as_json() for move in changes.moves] if changes else [],
         "events": run.meter.commits,
         "flowed_s": round(flowed_s, 3),
@@ -78,6 +78,14 @@ def summary_of(run: RunView) -> dict[str, Any]:
         **_syncs(run),
         "fragments": fragments,
     }
+
+
+def _sites(run: RunView) -> dict[str, dict[str, Any]]:
+    """What each site has used, and which process it is."""
+    if run.progress is None or run.sites is None:
+        return {}
+    used = run.progress.sites(run.deployment, run.flowing_s)
+    return {site: {**values, **run.sites.about(site)} for site, values in used.items()}
 
 
 def _asked(run: RunView) -> list[Query]:

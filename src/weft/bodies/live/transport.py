@@ -32,6 +32,15 @@ def host(site: str) -> Address:
     return Address("host", site)
 
 
+ROLL = Address("roll")
+"""Who knows which processes of sites are there."""
+
+
+def agent(site: str) -> Address:
+    """The process of a site."""
+    return Address("agent", site)
+
+
 def reporter(site: str) -> Address:
     """Who tells what was measured at a site."""
     return Address("reporter", site)

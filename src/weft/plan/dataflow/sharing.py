@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from weft.model import Cost, Dataflow, Deployment, Node, Operator, Query, Sharing, dataflow
 from weft.plan.dataflow.meanings import meanings
+from weft.plan.dataflow.real_time import real_time
 from weft.spec import Relation, with_reads_from
 
 COST_MS = 0.001
@@ -107,10 +108,11 @@ def as_written(deployment: Deployment) -> Deployment:
 def stands_by_meaning(deployment: Deployment, among: Set[str] | None = None) -> dict[str, str]:
     """For each stream that another makes already, upstream first, that other; `among` some queries, or all."""
     flow, known = dataflow(deployment), meanings(deployment)
+    apart = set(real_time(deployment))  # what runs record by record, in one piece, can neither give nor take
     first: dict[str, list[Node]] = {}
     stands: dict[str, str] = {}
     for node in flow.nodes:
-        if among is not None and not among & set(node.queries):
+        if apart & set(node.queries) or (among is not None and not among & set(node.queries)):
             continue
         same = first.setdefault(known[node.stream].key, [])
         taken = next((one for one in same if _may_run_there(node, one)), None)

@@ -52,6 +52,11 @@ class Piece:
     outgoing: tuple[Outgoing, ...]
     taken_per_s: float = 0.0
 
+    @property
+    def rehearsed(self) -> int:
+        """Batches that are over before sources flow: one without records, where all it reads waits for that."""
+        return int(all(intake.timed for intake in self.intakes))
+
 
 def fragments_of(deployment: Deployment, placement: Placement) -> tuple[Fragment, ...]:
     """The fragments that a placement is cut into, by what SQL tells of operators."""

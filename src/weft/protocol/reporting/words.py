@@ -82,7 +82,8 @@ class FragmentNow(msgspec.Struct, frozen=True, array_like=True):
     """How far a fragment has come, over all runs: by what offsets and manifests tell.
 
     `taken` are records from channels and timed sources, `sources` those of each timed source; `committed` is by
-    operator, `sinks` and `late` by name; `ordering` tells how streams are being put in order.
+    operator, `sinks` and `late` by name; `ordering` tells how streams are being put in order. `begun`: its first batch,
+    which is slow, is over, or there is nothing for it to do.
     """
 
     fragment: Name
@@ -96,6 +97,7 @@ class FragmentNow(msgspec.Struct, frozen=True, array_like=True):
     late: Counts = {}
     waiting: tuple[Waiting, ...] = ()
     ordering: dict[str, dict[str, float]] = {}
+    begun: bool = True
 
 
 class SiteNow(msgspec.Struct, frozen=True):

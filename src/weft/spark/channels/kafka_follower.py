@@ -19,7 +19,6 @@ import msgspec
 
 from weft.protocol.stream_rule import Counted, FenceEntry, SegmentEntry, count
 from weft.spark.channels.manifest import Manifest
-from weft.spark.channels.partitions import WHOLE, Partitioning
 from weft.spark.kafka import client
 from weft.spark.kafka.client import KafkaTrouble
 
@@ -35,28 +34,24 @@ _T = TypeVar("_T")
 
 
 class Entry(msgspec.Struct, omit_defaults=True):
-    """One message of a topic of manifests: a fence, a segment, or how the stream is split, said before the first."""
+    """One message of a topic of manifests: a fence, or a segment."""
 
     fence: int | None = None
     manifest: Manifest | None = None
-    partitioning: Partitioning | None = None
 
 
 @dataclass(slots=True)
 class Held:
-    """What was counted so far: the rule's state, manifests by number with their offsets, how the stream is split."""
+    """What was counted so far: the rule's state, and manifests by number with their offsets."""
 
     counted: Counted = Counted()
     at: int = 0
     first: int | None = None  # the offset of the first message that is still there
     manifests: dict[int, tuple[int, Manifest]] = field(default_factory=dict)
-    partitioning: Partitioning = WHOLE
 
     def take(self, offset: int, entry: Entry) -> bool:
         """Whether an entry counts; what was cut off before it is taken to have led up to it."""
         cut_off, self.at = self.at == 0 and offset > 0, offset + 1
-        if entry.partitioning is not None:
-            self.partitioning = entry.partitioning
         if entry.fence is not None:
             self.counted, counts = count(self.counted, FenceEntry(entry.fence))
             return counts
@@ -110,7 +105,7 @@ class Follower:
             low, high = shared(Bounds, self.conf).of(self._place)
             if not self._begun or self.held.at < low:
                 # New here, or more was cut off than was seen: what counts before the first message is told by it.
-                self.held = Held(partitioning=self.held.partitioning)
+                self.held = Held()
                 self._reads.assign([client.library().TopicPartition(self.topic, 0, low)])
                 self._begun = True
             self.held.first = low
@@ -143,7 +138,7 @@ def taken(reads: Any, topic: str, end: int) -> Iterator[Any]:
 
 
 class Book:
-    """A topic that keeps the last value of every key: where readers have come to."""
+    """A topic that keeps the last value of every key: where readers have come to, how streams are split."""
 
     def __init__(self, conf: Mapping[str, Any], topic: str) -> None:
         self.topic, self.conf = topic, conf

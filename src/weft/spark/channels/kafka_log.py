@@ -2,7 +2,7 @@
 
     PREFIX RUN.NAME.m           manifests and fences, one message each, in the order that one partition gives
     PREFIX RUN.NAME.d           blobs: Arrow streams of records; what no manifest names is nothing
-    PREFIX RUN.readers          of every reader of the run the first segment that it still needs
+    PREFIX RUN.readers          of every reader of the run the first segment that it still needs; how streams are split
     STATE/streams/NAME/topics   that this stream lies in a broker, and where
     STATE/heads/NAME            the last segment that was committed, kept elsewhere
 
@@ -118,15 +118,20 @@ class KafkaLog(Channel):
             if self.head is not None and not self.head.exists():
                 self._note_head(self._held().counted.following - 1)
         if partitioning != WHOLE and partitioning != self.partitioning():
-            held = self._held()
-            if held.counted.following:
-                raise ValueError(f"stream {self.name} has {held.partitioning}, and cannot have {partitioning}")
-            self._add(Entry(partitioning=partitioning))
+            if self._held().counted.following:
+                raise ValueError(f"stream {self.name} has {self.partitioning()}, and cannot have {partitioning}")
+            shared(Sender, self.conf).send(self.readers, [msgspec.json.encode(partitioning)], self._split_key)
         return self
 
     def partitioning(self) -> Partitioning:
         """How the stream is split by key."""
-        return self._held().partitioning
+        told = shared(Book, self.conf, self.readers).look().get(self._split_key)
+        return WHOLE if told is None else msgspec.convert(told, Partitioning)
+
+    @property
+    def _split_key(self) -> str:
+        """Where the book says how the stream is split: no reader is called so."""
+        return f"{self.name}\tsplit"
 
     def committed(self) -> int | None:
         """The last segment that its writer knows to be committed; None where nothing is known."""

@@ -31,7 +31,8 @@ from weft.spark.sources.arrivals import Flow
 from weft.spark.sources.kafka import UnreadRecords
 from weft.spark.sources.waiting import UnreadFiles, flow_of, records_due
 
-_births = itertools.count()
+# What runs of several processes write aside must not get one name: each process counts from a place of its own.
+_births = itertools.count((int(time.time()) % 100_000_000) * 1000)
 
 
 def updates_a_sink(context: RunContext, fragment: Fragment) -> bool:
@@ -216,6 +217,11 @@ class FragmentRun:
                     path = sources.path_of(self.context.deployment, source.path)
                     self._unread[entry.name] = UnreadFiles(source, path, self.checkpoint / "sources" / entry.name)
                 yield entry, self._unread[entry.name].records(self.writer.files_upto(entry))
+
+    def has_begun(self) -> bool:
+        """Whether its first batch, which is slow, is over; users' files and topics do not wait for that."""
+        timed = (entry.is_channel or self.context.deployment.source(entry.stream).facts.timed for entry in self.entries)
+        return self.over or self.writer.has_written or not all(timed)
 
     def drained(self) -> bool:
         """Whether all inputs have ended and everything is committed."""

@@ -217,6 +217,11 @@ class BatchWriter:
                 raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
             raise
 
+    @property
+    def has_written(self) -> bool:
+        """Whether a batch of this run is over."""
+        return self._previous is not None
+
     def _wait_until_begun(self) -> None:
         """Wait until what the batch rests on is on disk, and listed."""
         if self._begun is not None:

@@ -40,7 +40,7 @@ MODULES = (
 RECORD, SETTINGS = "broker.json", "server.properties"
 PREFIX = "weft-kafka-"
 HEAP = "256m"
-STARTS_S_MAX = 90.0
+STARTS_S_MAX = 180.0
 ENDS_S_MAX = 30.0
 PROPERTIES = """process.roles=broker,controller
 node.id=1

@@ -150,6 +150,7 @@ class SiteMeasures:
             {one.stream: one.writer.last.rows_total for one in run.writer.left_out if one.writer.last},
             _waiting(run),
             _ordering(run),
+            run.has_begun(),
         )
         if ended:
             followed = {one.born for one in self._followed.values()}

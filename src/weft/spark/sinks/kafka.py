@@ -12,6 +12,7 @@ What a batch holds is fixed by its commit, so a crash on the way leaves nothing 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ from weft.spec.kafka import JSON_WRITTEN
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-DELIVERED_S_MAX = 120.0
+DELIVERED_S_MAX = 60.0  # less than a start may take: a batch that is on its way is handed over in one
 TRANSACTION_MS = 600_000  # a large batch may take long; what a crash leaves open is ended by the next writer
 RAW = ("value", "key", "headers", "partition")
 PRODUCER, ARRIVED, GROUP, FAILED = "producer", "arrived", "group", "failed"
@@ -144,17 +145,16 @@ def _transact(delivery: Delivery) -> None:
 
 def _told(delivery: Delivery, asked: Any) -> Any:
     """What the broker answers; Fenced where another has the sink, KafkaTrouble where it does not answer."""
-    kafka = client.library()
-    for attempt in range(3):
+    kafka, deadline = client.library(), time.monotonic() + DELIVERED_S_MAX
+    while True:
         try:
             return asked()
         except kafka.KafkaException as error:
             held = error.args[0]
             if held.code() in (kafka.KafkaError._FENCED, kafka.KafkaError.INVALID_PRODUCER_EPOCH):
                 raise Fenced(_sink_id(delivery), delivery.manifest.epoch, delivery.log.epoch()) from error
-            if not held.retriable() or attempt == 2:
+            if not held.retriable() or time.monotonic() > deadline:
                 raise KafkaTrouble(f"topic {topic_of(delivery.sink)}: {held.str()}") from error
-    raise AssertionError("an attempt returns or raises")
 
 
 def _send(delivery: Delivery) -> None:

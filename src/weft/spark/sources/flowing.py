@@ -16,10 +16,19 @@ def let_flow(folders: Folders) -> float:
     return float(flows["flowed_s"])
 
 
+def flowed_s(folders: Folders) -> float | None:
+    """How long sources have flowed by now, where they never stopped since the last start; None before the first."""
+    flows = read_flows(folders.flows)
+    if not flows["starts"]:
+        return None
+    flow_s, clock_ms = flows["starts"][-1]
+    return float(flow_s + max(0.0, time.time() - clock_ms / 1000))
+
+
 def beat(folders: Folders) -> None:
     """Note how long sources have flowed, for a later start to go on from."""
     flows = read_flows(folders.flows)
-    if flows["starts"]:
-        flow_s, clock_ms = flows["starts"][-1]
-        flows["flowed_s"] = flow_s + max(0.0, time.time() - clock_ms / 1000)
+    now_s = flowed_s(folders)
+    if now_s is not None:
+        flows["flowed_s"] = now_s
         write_flows(folders.flows, flows, folders.disk)

@@ -1,4 +1,5 @@
-"""Rivals that look at one thing: `random`, `latency` (links alone), `partition` (load alone), `tree` (its own tree)."""
+"""Rivals that look at one thing: `random`, `latency` (links alone), `partition` (load alone), `tree` (its own tree),
+`collocated` (few sites for each query)."""
 
 from __future__ import annotations
 
@@ -7,7 +8,10 @@ from random import Random
 import numpy as np
 
 from weft.model import Deployment, Placement
+from weft.plan.errors import NoPlacement
 from weft.plan.network.path_tables import Bools, Floats, Ints
+from weft.plan.policies import replicas
+from weft.plan.search.any_placement import some
 from weft.plan.search.kept_operators import kept
 from weft.plan.search.problem import Problem, problem
 from weft.plan.search.repair import narrowed, settle
@@ -55,6 +59,16 @@ def partition(deployment: Deployment, running: Placement | None, rng: Random, st
         home[op] = current
         asked[current] += flat.asked_ms[op]
     return _done(given, running, home, "a connected piece of about this site's share of the load")
+
+
+def collocated(deployment: Deployment, running: Placement | None, rng: Random, stop: Stop) -> Placement:
+    """Synergy's primaries (§4.4): beside others of the query as far as load allows; `--replicas N` adds the backups."""
+    given = problem(deployment)
+    try:
+        wanted = given.homes(replicas.collocated(deployment, 1, rng))
+    except NoPlacement:  # no room along its way: any placement that keeps the rules, as other policies give one
+        wanted = given.homes(some(given))
+    return _done(given, running, wanted, "beside others of its query, as far as load allows")
 
 
 def tree(deployment: Deployment, running: Placement | None, rng: Random, stop: Stop) -> Placement:
