@@ -81,7 +81,7 @@ def test_a_cut_way_holds_messages_back_and_they_come_after_it(ports: Ports) -> N
     ears = Ears()
     other.open(host("b"), ears)
     one.send(host("a"), host("b"), b"0")
-    until(lambda: ears.numbers == [0])
+    until(lambda: ears.numbers == [0] and one.owed() == 0)
     other.cut(site("a"), 1000)
     until(lambda: not other.heard())
     for number in range(1, 20):

@@ -90,8 +90,11 @@ async def greet(streams: Streams, me: Self, stream: str, expected: Party) -> Hel
     return _believed(hello, expected, me)
 
 
-async def greeted(streams: Streams, me: Self) -> Hello:
-    """As the one that is called: hear who it is, whether its certificate bears that name, and answer."""
+async def greeted(streams: Streams, me: Self, admit: Callable[[Party], None]) -> Hello:
+    """As the one that is called: hear who it is, whether its certificate bears that name, and answer.
+
+    `admit` raises where a party, though it is who it says, is not to be answered now.
+    """
     reader, writer = streams
     hello = await _hello(reader)
     says = Party(hello.kind, hello.site)
@@ -99,6 +102,7 @@ async def greeted(streams: Streams, me: Self) -> Hello:
     _believed(hello, says, me)
     if hello.stream not in (frames.MESSAGES, frames.BULK):
         raise NotBelieved(f"{says} asks for a connection for `{hello.stream}`, which this version does not know")
+    admit(says)
     writer.write(frames.framed(me.hello(hello.stream)))
     return hello
 

@@ -38,6 +38,8 @@ LOOPBACK = ("127.0.0.1", 0)
 OWN_S_MAX = 60.0
 """The longest that the port's own thread is waited for: a busy machine may keep it from running."""
 PING_S = 2.0
+STEADY_S = 1.0
+"""A connection that held so long was none that failed."""
 SILENT_S_MAX = 8.0
 ACCEPTED_MAX = 64
 """Connections that one peer may have to us at once."""
@@ -190,7 +192,7 @@ class Port:
             self._server.close()
         for one in list(self._live.values()):
             one.close()
-        tasks = [task for task in self._tasks if task is not asyncio.current_task()]
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=1.0) if tasks else None
@@ -229,6 +231,7 @@ class Port:
     def _cut(self, party: Party, for_s: float) -> None:
         self._cuts[party] = self._loop.time() + for_s
         if not for_s:
+            self._peer(party).hurry.set()
             return
         self._tally.note(f"cut off from {party}")
         for one in list(self._live.values()):
@@ -279,9 +282,10 @@ class Port:
                 peer.failures += 1
                 self._tally.note(f"no connection to {peer.party}: {frames.text_of(error)}")
             else:
-                peer.failures = 0
+                begun_s = self._loop.time()
                 await self._converse(one, calls=True)
-            peer.failures = max(1, peer.failures)
+                # One that is closed at once, as that of a past life is, must not be called without end.
+                peer.failures = 1 if self._loop.time() - begun_s > STEADY_S else peer.failures + 1
             pause_s = core.pause_ms(peer.failures) / 1000 * (0.75 + 0.5 * (self._links % 7) / 6)
             peer.hurry.clear()
             with contextlib.suppress(TimeoutError):
@@ -307,18 +311,19 @@ class Port:
     def _accepted(self, raw: asyncio.Transport) -> None:
         self._task(self._answer(raw))
 
+    def _admit(self, party: Party) -> None:
+        if self.is_cut(party):
+            raise ConnectionError("the way is cut")
+        held = self._peers.get(party)
+        if held is not None and held.accepted >= ACCEPTED_MAX:
+            raise NotBelieved(f"{party} has {held.accepted} connections already")
+
     async def _answer(self, raw: asyncio.Transport) -> None:
         host = (raw.get_extra_info("peername") or ("unknown",))[0]
         streams: Any = None
         try:
             streams = await secured(raw, self._self.credentials.called, called=True)
-            hello = await greeted(streams, self._self)
-            party = Party(hello.kind, hello.site)
-            if self.is_cut(party):
-                raise ConnectionError("the way is cut")
-            peer = self._peer(party)
-            if peer.accepted >= ACCEPTED_MAX:
-                raise NotBelieved(f"{party} has {peer.accepted} connections already")
+            hello = await greeted(streams, self._self, self._admit)
         except _BROKEN as error:
             self._tally.note(f"refused a connection from {host}: {frames.text_of(error)}")
             if streams is not None and isinstance(error, NotBelieved | frames.BadFrame):
@@ -327,6 +332,7 @@ class Port:
             else:
                 raw.abort()
             return
+        peer = self._peer(Party(hello.kind, hello.site))
         peer.accepted += 1
         try:
             one = self._connection(streams, peer, hello)
