@@ -78,8 +78,7 @@ def bulk(data: Path, folder: Path, sites: tuple[str, str]) -> tuple[float, Any]:
     deployment = overhead.weft_deployment(folder, sites, maxFilesPerTrigger="1")
     run = Run(deployment, folder / ".weft", Options(until_done=True))
     summary = run.go()
-    assert run.progress is not None
-    batches = {name: _batches(one.query) for name, one in run.progress.engine.runs.items()}
+    batches = {name: _batches(one.query) for name, one in overhead.runs_of(run).items()}
     steady = batches["q.valid"][overhead.WARM_BATCHES :]
     ends_s = max(begun_s + took_s for held in batches.values() for begun_s, took_s, _ in held)
     return sum(rows for _, _, rows in steady) / (ends_s - steady[0][0]), summary.get("sync_ms")

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks._bench import Found, Setting, cpu_s, go, java_of, line, ratios, spark, spread, turns
 from benchmarks.overhead import COLUMNS, make_data, per_record_ms
+from weft.bodies.live.embedded import EmbeddedSites
 from weft.bodies.live.run import Options, Run
 from weft.model import Deployment, Operator, Query, Sink, Site, Source, Watermark
 
@@ -59,9 +60,9 @@ def one_turn(data: Path, folder: Path, measured: bool, java: int) -> tuple[float
     begun_s = cpu_s(java)
     run.go()
     took_s = cpu_s(java) - begun_s
-    assert run.progress is not None
+    assert isinstance(run.sites, EmbeddedSites)
     total = 0.0
-    for fragment in run.progress.engine.runs.values():
+    for fragment in run.sites.runs.values():
         assert fragment.query is not None
         reports = [
             (int(report["numInputRows"]), float(report["durationMs"]["triggerExecution"]))

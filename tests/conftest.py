@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,7 +58,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 @pytest.fixture(autouse=True, scope="session")
 def _no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test depends on what `weft calibrate` measured on this machine: batches cost what is shipped."""
+    from weft.spark.storage.cache import user_cache
+
     with pytest.MonkeyPatch.context() as patched:
+        # What was fetched once is not fetched again.
+        patched.setenv("WEFT_JARS", os.environ.get("WEFT_JARS") or str(user_cache() / "jars"))
         patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 

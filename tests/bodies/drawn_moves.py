@@ -28,6 +28,7 @@ from weft.plan.dataflow.event_times import passes_by_sql
 from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.network.paths import Paths
 from weft.protocol.change_messages import After
+from weft.protocol.reporting import Measured
 from weft.spark.fragments.positions import Standing
 
 NAMES = ("north", "south", "hub", "cloud")
@@ -121,6 +122,18 @@ class Fake:
         running = {name for name, _ in self.alive}
         assert not running & {one.fragment.id for one in ends}, "positions are taken from what has ended"
         return GoesOn(task.fragment, task.generation + 1)
+
+    def measure(self, finally_: bool = False) -> Measured:
+        return Measured()
+
+    def look_after(self) -> None:
+        pass
+
+    def settle(self, sinks: Sequence[str]) -> None:
+        pass
+
+    def asks_before_end(self, ask: Callable[[str, Callable[[], bool]], None]) -> None:
+        pass
 
     def lose(self) -> None:
         pass

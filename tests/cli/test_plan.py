@@ -16,7 +16,7 @@ def test_a_plan_has_the_contracts_keys(tmp_path: Path) -> None:
     found = weft_json("plan", written(tmp_path))
     assert set(found) == {
         "placement", "shared", "projected", "potential", "objective", "warnings", "reasons", "fragments", "hops",
-        "terms", "model", "placed_by", "batch_costs",
+        "terms", "model", "placed_by", "batch_costs", "real_time", "notes",
     }  # fmt: skip
     assert found["placement"] == {"hourly_use": {"valid": ["gw-1"], "hourly": ["district"]}}
     near = "beside its input readings; as fast on district, where 80 kbps more would travel"
@@ -128,8 +128,9 @@ def test_compare_shows_every_planner_best_first_with_the_twins_word(tmp_path: Pa
     assert values == sorted(values)
     by_name = {row["policy"]: row for row in found["policies"]}
     counted = [row["hops"]["latency_ms"] for row in found["policies"]]
-    assert by_name["refine"]["hops"] == by_name["exact"]["hops"]
-    assert by_name["exact"]["hops"]["latency_ms"] == min(counted)
+    exact, refine = (by_name[name]["hops"]["latency_ms"] for name in ("exact", "refine"))
+    assert exact == min(counted)
+    assert exact <= refine <= exact * 1.3, "as fast as can be told apart, with less traffic"
     assert by_name["near"]["twin"]["hourly_use"] is None or by_name["near"]["twin"]["hourly_use"] > 0
     table = weft("plan", file, "--compare", "--seconds", 0).stdout
     assert "refine *" in table

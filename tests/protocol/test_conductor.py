@@ -12,6 +12,7 @@ from weft.protocol.hosting import (
     Conductor,
     ConductorLimits,
     EndCleanly,
+    Found,
     FragmentEnded,
     FragmentFinishes,
     FragmentIsDown,
@@ -252,3 +253,25 @@ def test_what_was_lost_with_its_site_starts_elsewhere_without_waiting_for_it(con
         SetTimer("f", 100),
     ]
     assert told(conductor, running()) == [Send("a", StopFragment("f", 1))]  # it was not gone after all
+
+
+def test_what_an_earlier_life_started_and_still_runs_is_taken_on_under_its_epoch() -> None:
+    conductor = Conductor("c", {"f": 7}, LIMITS)
+    said = [Send("a", StartFragment("f", 7, TASK)), SetTimer("f", 100)]
+    assert told(conductor, Found("f", "a", 7, 0, TASK)) == said, "said again, a start only asks after it"
+    assert told(conductor, running(7)) == [SetTimer("f", 200), AllRunning()]
+    assert conductor.rows["f"].epoch == 7
+
+
+def test_what_is_found_under_another_epoch_than_the_greatest_starts_anew() -> None:
+    conductor = Conductor("c", {"f": 9}, LIMITS)
+    assert told(conductor, Found("f", "a", 7, 0, TASK))[:2] == [
+        Remember("f", 10),
+        Send("a", StartFragment("f", 10, TASK)),
+    ]
+
+
+def test_what_was_found_and_has_ended_since_starts_anew() -> None:
+    conductor = Conductor("c", {"f": 7}, LIMITS)
+    told(conductor, Found("f", "a", 7, 0, TASK), FragmentFailed("f", 7, "the agent was restarted"))
+    assert told(conductor, WAIT)[:2] == [Remember("f", 8), Send("a", StartFragment("f", 8, TASK))]

@@ -6,6 +6,7 @@ import os
 
 from tests import ROOT
 from weft.protocol.balancing import Balancer
+from weft.protocol.connection import Hearer, Speaker
 from weft.protocol.control import Controller
 from weft.protocol.diagram import page
 from weft.protocol.exclusion import Member
@@ -25,6 +26,8 @@ MACHINES = {
     "Exclusion: 2-FGME": TwoGroups,
     "Scaling: instance": Instance,
     "Control: controller": Controller,
+    "Connection: speaker": Speaker,
+    "Connection: hearer": Hearer,
 }
 
 

@@ -75,13 +75,7 @@ CASES = [
     ("to: district, delay", "to: gw-1, delay", "to: gw-1", "links[0].to", "linked to itself"),
     ("sources:", "  - {from: district, to: gw-1}\nsources:", "- {from: district", "links[1]", "linked by links[0] too"),
     # sources
-    (
-        "format: csv",
-        "format: kafka",
-        "kafka",
-        "sources[0].format",
-        "`kafka` is not there yet; there are: csv, json, parquet, rate, replay",
-    ),
+    ("format: csv", "format: kafka", "path: data", "sources[0].path", "a kafka source has no path; leave it out"),
     ("format: csv", "format: cvs", "cvs", "sources[0].format", "did you mean `csv`?"),
     ("    path: data/readings-*.csv\n", "", "- name: readings", "sources[0].path", "needs a file, a folder or a glob"),
     ("data/readings-*.csv", "data/nothing-*.csv", "nothing", "sources[0].path", "no file or folder matches"),

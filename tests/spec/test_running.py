@@ -152,7 +152,7 @@ def test_a_sites_setting_is_refused_at_the_site(folder: Path) -> None:
         ("store: s3a://bucket/state\n", "store", "store", "is not a folder of this machine"),
         ("spark: local\n", "spark:", "spark", "must be a mapping (a Spark)"),
         ("spark: {master: yarn}\n", "spark:", "spark.master", "found `yarn`; other masters are not there yet"),
-        ('spark: {master: "local[0]"}\n', "spark:", "spark.master", "must be local, local[N] or local[*]"),
+        ('spark: {master: "local[0]"}\n', "spark:", "spark.master", "must be local, local[N], local[*] or spark://"),
         (
             "spark: {conf: {driver.memory: 2g}}\n",
             "spark:",

@@ -9,11 +9,14 @@ import typer
 
 from weft import __version__
 from weft.cli import (
+    agent,
     bench,
     calibrate,
     check,
     explain,
     explore,
+    kafka,
+    keys,
     lab,
     logs,
     move,
@@ -66,6 +69,7 @@ COMMANDS = (
     (plan.plan, "Show what would run where, and why."),
     (twin.twin, "Simulate a deployment in virtual time."),
     (run.run, "Run a deployment on Spark."),
+    (agent.agent, "Run one site in a process of its own."),
     (profile.profile, "Find out how much operators can take."),
     (calibrate.calibrate, "Measure what micro-batches cost here."),
     (status.status, "Show how a run is doing."),
@@ -73,8 +77,10 @@ COMMANDS = (
     (explain.explain, "Show why operators are where they are."),
     (move.move, "Let an operator of a run change its site."),
     (stop.stop, "Stop a run in order."),
+    (keys.keys, "Make the keys of a deployment's processes."),
     (order.order, "Put a recorded stream in order."),
     (explore.explore, "Check a protocol over every order of arrivals."),
+    (kafka.kafka, "Start or end a Kafka broker for trials."),
     (lab.lab, "Reproduce a published result."),
     (bench.bench, "Run the benchmarks."),
 )

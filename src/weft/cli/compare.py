@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from weft.cli.output import FIRST_TIME, Rows, note, number, patience, print_json, print_table, say
-from weft.cli.plan import planned_json, with_policy
+from weft.cli.planned import planned_json, with_policy
 
 if TYPE_CHECKING:
     from weft.cli.placing import Ground

@@ -9,6 +9,7 @@ import typer
 from weft.cli.held import Held, held
 from weft.cli.output import WRONG_INPUT, File, Json, Rows, State, fail, print_json, print_table, read, say
 from weft.cli.placing import in_force as plan_in_force
+from weft.cli.tables import shared_lines
 
 if TYPE_CHECKING:
     from weft.bodies.live import journal
@@ -28,16 +29,23 @@ def explain(
     \b
     Example:  weft explain examples/meters/deployment.yaml north.neighbourhoods
     """
+    from weft.bodies.live.sharing import as_held
+    from weft.plan.dataflow.shared_streams import shared_streams
+
     _, deployment = read(file)
     found = held(file, state)
+    in_force = plan_in_force(found.folder)
+    deployment = deployment if in_force is None else as_held(deployment, in_force)
     pieces = _pieces(deployment, found)
     if fragment is not None:
         pieces = [_wanted(pieces, fragment)]
         pieces[0]["plan"] = _spark_plan(found, pieces[0]["id"])
     if json:
-        print_json({"fragments": pieces})
+        print_json({"fragments": pieces, "shared": shared_streams(deployment)})
     elif fragment is None:
         _print_all(pieces)
+        for line in shared_lines({"shared": shared_streams(deployment)}):
+            say(line)
     else:
         _print_one(found, pieces[0])
 
@@ -53,7 +61,7 @@ def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
         fail(f"{found.file}: {error}", WRONG_INPUT)
     in_force = plan_in_force(found.folder)
     if in_force is None:
-        from weft.cli.plan import fragments, reasons
+        from weft.cli.planned import fragments, reasons
 
         why = reasons(planned)
         pieces = fragments(deployment, planned)

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 def explore(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="The protocol: hosting, move, balancing, exclusion, scaling or control."),
+        typer.Argument(
+            metavar="NAME",
+            help="The protocol: hosting, move, balancing, exclusion, scaling, control, connection or counting.",
+        ),
     ],
     as_published: Annotated[
         bool, typer.Option("--as-published", help="The published form, to see what is wrong with it.")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from weft.cli.output import WRONG_INPUT, command, fail, note
 
@@ -33,6 +35,26 @@ class Held:
         except BlockingIOError:
             return True
         return False
+
+    def agents(self) -> dict[str, int]:
+        """The sites that run in processes of their own, each with its process; they go on where their desk is gone."""
+        found = {}
+        for path in sorted((self.folder / "agents").glob("*.lock")):
+            with suppress(OSError, ValueError), open(path, encoding="utf-8") as handle:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    found[unquote(path.name.removesuffix(".lock"))] = int(handle.read() or 0)
+        return found
+
+    def runs(self) -> bool:
+        """Whether any process runs there: the desk, or that of a site."""
+        return self.alive() or bool(self.agents())
+
+    def pids(self) -> list[int]:
+        """The processes that run there."""
+        desk = self.pid()
+        return [*([desk] if desk is not None and self.alive() else []), *self.agents().values()]
 
     def pid(self) -> int | None:
         """The process that runs there, or ran there last."""

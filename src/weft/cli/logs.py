@@ -35,7 +35,9 @@ def logs(
     found = held(file, state)
     # What Spark said when a run failed comes last: it is what one looks for.
     names = ("console.log", "spark.log", "errors.log")
-    paths = [found.folder / "logs" / name for name in names] if spark else [found.folder / "story.log"]
+    logs = found.folder / "logs"
+    of_sites = sorted(logs.glob("sites/*/*.log"))
+    paths = [*of_sites, *(logs / name for name in names)] if spark else [found.folder / "story.log"]
     if not any(path.is_file() for path in paths):
         fail(f"{file}: no log in {found.folder} yet; {found.command('run')} writes one")
     if site is not None:
@@ -46,7 +48,7 @@ def logs(
     for line in last:
         say(line)
     if follow:
-        _follow(found, paths[1] if spark else paths[0], site)
+        _follow(found, logs / names[1] if spark else paths[0], site)
 
 
 def _refuse_unknown(file: Path, story: Path, site: str) -> None:

@@ -137,8 +137,9 @@ def counted(count: int, word: str) -> str:
 
 
 def read(file: Path) -> tuple[Report, Deployment]:
-    """The deployment of a file, ordering written out; where it has errors, all of them on stderr and exit 2."""
+    """The deployment of a file, ordering and sharing written out; where it has errors, all on stderr and exit 2."""
     from weft.plan.dataflow.ordering import with_ordering
+    from weft.plan.dataflow.sharing import with_sharing
     from weft.spec import check
 
     report = check(file)
@@ -146,7 +147,7 @@ def read(file: Path) -> tuple[Report, Deployment]:
         for problem in report.errors:
             note(problem.at(report.file))
         fail(f"{report.file}: {counted(len(report.errors), 'error')}", WRONG_INPUT)
-    return report, with_ordering(report.deployment)
+    return report, with_sharing(with_ordering(report.deployment))
 
 
 def as_measured(file: Path, deployment: Deployment, state: Path | None = None) -> tuple[Deployment, list[str]]:

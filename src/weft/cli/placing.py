@@ -72,18 +72,23 @@ class Ground:
         return Placed(self.deployment, planned, by, self.costs, self.costs_from, self.taken)
 
 
-def ground(file: Path, deployment: Deployment, state: Path | None) -> Ground:
+def ground(file: Path, deployment: Deployment, state: Path | None, fresh: bool = False) -> Ground:
     """All that is known of a deployment before anything is placed."""
     from weft.bodies.live.calibration import known_costs
+    from weft.bodies.live.sharing import as_held
     from weft.bodies.live.state import state_folder
     from weft.plan import counting_hops
+    from weft.plan.dataflow.real_time import with_real_time
 
     folder = state_folder(file, state)
+    held = in_force(folder)
+    if held is not None and not fresh:
+        deployment = as_held(deployment, held)
+    deployment = with_real_time(deployment)
     known, measured = as_measured(file, deployment, state)
     seen, series = by_series(file, known, state)
     costs, costs_from = known_costs()
     counted, seen = counting_hops(known, costs.hop_ms), counting_hops(seen, costs.hop_ms)
-    held = in_force(folder)
     if held is not None:
         costs, corrected = _corrected(counted, folder, held, costs)
         costs_from += corrected
@@ -94,7 +99,7 @@ def placed(file: Path, deployment: Deployment, state: Path | None, *, seed: int 
     """The placement that `weft run` of this file and state would use; exit 2 where there is none."""
     from weft.plan import NoPlacement, place
 
-    known = ground(file, deployment, state)
+    known = ground(file, deployment, state, fresh)
     try:
         with patience(f"looking for the best placement; {FIRST_TIME}"):
             planned = place(known.seen, seed=seed)

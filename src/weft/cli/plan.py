@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,10 +24,11 @@ from weft.cli.output import (
     warnings_of,
 )
 from weft.cli.placing import ground, placed
+from weft.cli.planned import planned_json, with_policy
+from weft.cli.tables import shared_lines
 
 if TYPE_CHECKING:
     from weft.model import Deployment, Placement
-    from weft.plan.judging.batch_costs import BatchCosts
 
 
 def plan(
@@ -50,6 +50,7 @@ def plan(
     Example:  weft plan examples/meters/deployment.yaml --policy near
     """
     from weft.plan import NoPlacement
+    from weft.plan.dataflow.real_time import real_time, real_time_notes
 
     if compare and plot is not None:
         fail("--plot draws one placement, --compare has many: draw one with --policy P --plot F", WRONG_INPUT)
@@ -70,6 +71,8 @@ def plan(
     planned = planned_json(deployment, placement, found.model_costs(ideal))
     planned |= found.as_json()
     planned["warnings"] = [*warnings_of(report), *found.taken, *planned["warnings"]]
+    planned["real_time"] = list(real_time(deployment))
+    planned["notes"] = real_time_notes(deployment)
     if replicas != 1:
         try:
             planned["replicas"] = _replicated(deployment, placement, replicas, seed)
@@ -79,48 +82,8 @@ def plan(
         print_json(planned)
     else:
         _print(deployment, planned)
-
-
-def with_policy(deployment: Deployment, policy: str) -> Deployment:
-    """The same deployment placed by another planner; exit 2 where there is none of that name."""
-    from weft.plan import PLANNERS
-
-    if policy not in PLANNERS:
-        fail(f"--policy: there is no `{policy}`; there are: {', '.join(PLANNERS)}", WRONG_INPUT)
-    place = dataclasses.replace(deployment.control.place, policy=policy)
-    return dataclasses.replace(deployment, control=dataclasses.replace(deployment.control, place=place))
-
-
-def planned_json(deployment: Deployment, placement: Placement, costs: BatchCosts | None = None) -> dict[str, Any]:
-    """All that is known of a placement before it runs: by micro-batches where costs are given, else ideal."""
-    from weft.plan.dataflow.rates import ideal_rates
-    from weft.plan.judging.batch_projection import project_on_spark
-    from weft.plan.judging.potential import potential
-    from weft.plan.judging.projection import IDEAL, MICRO_BATCH, latency_objective, latency_total_ms, project
-    from weft.plan.judging.terms import values
-
-    rates = ideal_rates(deployment)
-    if costs is None:
-        projected = project(deployment, placement, rates, admit_hop_ms=deployment.control.place.hop_ms or 0.0)
-    else:
-        projected = project_on_spark(deployment, placement, costs, rates)
-    parts = potential(deployment, placement)
-    name = deployment.control.place.objective
-    value = parts.total if name == "potential" else latency_total_ms(deployment, projected)
-    with_hops = latency_objective(deployment, placement, rates)
-    return {
-        "model": IDEAL if costs is None else MICRO_BATCH,
-        "placement": {query.name: {} for query in deployment.queries} | placement.as_json(),
-        "shared": [],
-        "projected": {query: dataclasses.asdict(one) for query, one in projected.items()},
-        "potential": dataclasses.asdict(parts),
-        "objective": {"name": name, "value": value},
-        "terms": values(deployment, placement),
-        "hops": {"hop_ms": deployment.control.place.hop_ms or 0.0, "latency_ms": with_hops},
-        "reasons": reasons(placement),
-        "fragments": fragments(deployment, placement),
-        "warnings": list(rates.warnings),
-    }
+        for told in planned["notes"]:
+            say(told)
 
 
 def _replicated(deployment: Deployment, placement: Placement, degree: int, seed: int) -> dict[str, Any]:
@@ -135,35 +98,6 @@ def _replicated(deployment: Deployment, placement: Placement, degree: int, seed:
     return {"degree": degree, "placement": found.as_json(), "availability": up}
 
 
-def reasons(placement: Placement) -> dict[str, dict[str, str]]:
-    """Why each operator is where it is."""
-    out: dict[str, dict[str, str]] = {}
-    for stream, reason in placement.reasons.items():
-        query, _, operator = stream.partition(".")
-        out.setdefault(query, {})[operator] = reason
-    return out
-
-
-def fragments(deployment: Deployment, placement: Placement) -> list[dict[str, Any]]:
-    """What would run as one Spark query each."""
-    from weft.plan.changing.fragments import cut
-    from weft.plan.dataflow.event_times import passes_by_sql
-    from weft.spec import is_stateful
-
-    pieces = cut(deployment, placement, lambda query, operator: is_stateful(operator), passes_by_sql)
-    return [
-        {
-            "id": piece.id,
-            "site": piece.site,
-            "operators": list(piece.operators),
-            "stateful": piece.stateful,
-            "reads": list(piece.inputs),
-            "writes": [*piece.outputs, *(f"sink {name}" for name in piece.sinks)],
-        }
-        for piece in pieces
-    ]
-
-
 def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
     from weft.plan.dataflow.rates import ideal_rates
 
@@ -172,7 +106,7 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
         note(f"warning: {warning}")
     for query in deployment.queries:
         homes = planned["placement"][query.name]
-        loads = {name: load_ms[f"{query.name}.{name}"] for name in homes}
+        loads = {name: load_ms.get(f"{query.name}.{name}", 0.0) for name in homes}
         rows: Rows = [
             (name, ", ".join(sites), f"{number(loads[name])} ms/s", planned["reasons"][query.name][name])
             for name, sites in homes.items()
@@ -188,6 +122,8 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
          ", ".join(piece["reads"]), ", ".join(piece["writes"]))
         for piece in planned["fragments"]
     ]  # fmt: skip
+    for line in shared_lines(planned):
+        say(line)
     print_table("fragments", ("fragment", "site", "operators", "stateful", "reads", "writes"), pieces)
     if "replicas" in planned:
         _print_replicas(planned["replicas"])

@@ -37,7 +37,9 @@ def profile(
         fail(f"--rate-max must be at least 1, found {rate_max:g}", WRONG_INPUT)
     if not 1 <= step < math.inf:
         fail(f"--step must be at least 1 second, found {step:g}", WRONG_INPUT)
-    _, deployment = read(file)
+    from weft.plan.dataflow.sharing import as_written
+
+    deployment = as_written(read(file)[1])
     wanted = _wanted(deployment, operators or [])
     from weft.bodies.live.failing import RunFailed
     from weft.bodies.live.profile import profile as measure

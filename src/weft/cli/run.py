@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,11 +32,13 @@ from weft.cli.tables import (
     FRAGMENT_HEAD,
     MOVE_HEAD,
     QUERY_HEAD,
+    doubled_lines,
     fragment_rows,
     left_out,
     move_rows,
     promise_lines,
     query_rows,
+    shared_lines,
 )
 
 if TYPE_CHECKING:
@@ -58,11 +61,14 @@ def run(
     twin: Annotated[
         bool, typer.Option("--twin", help="Say at the end what plan and twin had predicted, beside what was measured.")
     ] = False,
+    processes: Annotated[
+        bool, typer.Option("--processes", help="Every site in a process of its own, with a Spark of its own.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --fresh: do not ask before anything is removed.")] = False,
     state: State = None,
     json: Json = False,
 ) -> None:
-    """Run a deployment on Spark, all sites in this process; the same command resumes what was stopped.
+    """Run a deployment on Spark, all sites in this process or each in one of its own; said again, it resumes.
 
     Without --seconds and --until-done it runs until Ctrl-C, which stops in order; a second Ctrl-C ends at once.
 
@@ -84,7 +90,7 @@ def run(
     private_files()
     folder = state_folder(file, state)
     before = placed(file, deployment, state, fresh=fresh) if twin else None
-    made = Run(deployment, folder, Options(seconds, until_done, fresh, state))
+    made = Run(deployment, folder, Options(seconds, until_done, fresh, state), _house(file) if processes else None)
     if fresh and not yes:
         _ask(made, file)
     driven, summary = _drive(made, file, state, json)
@@ -97,6 +103,13 @@ def run(
         print_json(summary)
     else:
         _print(file, state, deployment, folder, summary, driven)
+
+
+def _house(file: Path) -> Any:
+    """Who keeps the sites where each is a process."""
+    from weft.bodies.live.processes.house import ProcessSites
+
+    return partial(ProcessSites, file=file)
 
 
 def _ask(made: Any, file: Path) -> None:
@@ -168,7 +181,7 @@ def _print(
     say(f"{file}: {_headline(flowed_s, driven.run)}")
     say("")
     print_table("queries", QUERY_HEAD, query_rows(summary))
-    for line in [*left_out(summary), *promise_lines(summary)]:
+    for line in [*left_out(summary), *promise_lines(summary), *doubled_lines(summary), *shared_lines(summary)]:
         say(f"  {line}")
     say("")
     print_table("what ran where", FRAGMENT_HEAD, fragment_rows(summary))
@@ -182,7 +195,9 @@ def _print(
     say("results")
     for query in deployment.queries:
         for sink in query.sinks:
-            where = "the console" if sink.path is None else Path(deployment.folder, sink.path)
+            where: str | Path = "the console" if sink.path is None else Path(deployment.folder, sink.path)
+            if sink.facts.has_topic:
+                where = f"topic {sink.options.get('topic')}, {'at least once' if sink.at_least_once else 'each once'}"
             say(f"  {query.name}: {where} ({sink.format}, {sink.mode})")
         for operator in query.operators:
             if operator.late is not None:

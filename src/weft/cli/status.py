@@ -15,12 +15,14 @@ from weft.cli.tables import (
     QUERY_HEAD,
     SITE_HEAD,
     advice_lines,
+    doubled_lines,
     fragment_rows,
     left_out,
     move_rows,
     operator_rows,
     promise_lines,
     query_rows,
+    shared_lines,
     site_rows,
 )
 
@@ -36,13 +38,14 @@ def status(file: File, state: State = None, json: Json = False) -> None:
     told = last or {}
     alive, phase = found.alive(), found.phase(last)
     if json:
-        print_json({**told, "alive": alive, "phase": phase, "pid": found.pid(), "state": str(found.folder)})
+        about = {"alive": alive, "phase": phase, "pid": found.pid(), "state": str(found.folder)}
+        print_json({**told, **about, **({"agents": agents} if (agents := found.agents()) and not alive else {})})
         return
     say(_headline(found, told, alive, phase))
     if "queries" in told:
         say("")
         print_table("queries", QUERY_HEAD, query_rows(told))
-        for line in [*left_out(told), *promise_lines(told)]:
+        for line in [*left_out(told), *promise_lines(told), *doubled_lines(told)]:
             say(f"  {line}")
         say("")
         print_table("what runs where" if alive else "what ran where", FRAGMENT_HEAD, fragment_rows(told))
@@ -54,7 +57,7 @@ def status(file: File, state: State = None, json: Json = False) -> None:
                 print_table(title, head, rows)
                 if title == "operators" and any(row[-1] == "-" for row in rows):
                     say(f"  {COST_UNKNOWN}")
-        for line in advice_lines(told.get("advice")):
+        for line in [*shared_lines(told), *advice_lines(told.get("advice"))]:
             say(line)
         for name, why in told.get("down", {}).items():
             say(f"down: {name}: {why}")
@@ -66,5 +69,10 @@ def _headline(found: Held, told: dict[str, Any], alive: bool, phase: str) -> str
         return f"{found.file}: {phase} (process {found.pid()}){age}"
     if phase == "never ran":
         return f"{found.file}: nothing ever ran in {found.folder}; start it with {found.command('run')}"
+    agents = found.agents()
+    if agents:
+        running = ", ".join(f"{site} in process {pid}" for site, pid in agents.items())
+        again = found.command("run", "--processes")
+        return f"{found.file}: no desk, but sites run on: {running}; {again} goes on, {found.command('stop')} ends them"
     why = f": {told['reason']}" if phase == "failed" and "reason" in told else ""
     return f"{found.file}: nothing runs; the last run {phase}{age}{why}"

@@ -25,17 +25,18 @@ def stop(
     Example:  weft stop examples/meters/deployment.yaml
     """
     found = held(file, state)
-    if not found.alive():
+    if not found.runs():
         say(f"{file}: nothing runs there")
         return
     request = found.folder / "stop"
     request.touch()
     asked_s = time.monotonic()
     told = False
-    while found.alive():
+    while found.runs():
         waited_s = time.monotonic() - asked_s
         if waited_s >= timeout:
-            fail(f"{file}: process {found.pid()} was asked to stop, but still runs after {waited_s:.0f} s")
+            running = ", ".join(str(pid) for pid in found.pids())
+            fail(f"{file}: process {running} was asked to stop, but still runs after {waited_s:.0f} s")
         if waited_s > 2 and not told:
             told = True
             note("waiting until what is under way is committed")

@@ -47,6 +47,12 @@ def left_out(status: dict[str, Any]) -> list[str]:
     return lines
 
 
+def doubled_lines(status: dict[str, Any]) -> list[str]:
+    """A line for each query whose results may be there twice after a crash."""
+    held = [name for name, one in status.get("queries", {}).items() if one.get("results") == "at least once"]
+    return [f"results of {name}: at least once (after a crash some may be there twice)" for name in held]
+
+
 def promise_lines(status: dict[str, Any]) -> list[str]:
     """A line for each promise of more than latency, which the table shows: what was promised, measured and kept."""
     lines = []
@@ -184,3 +190,12 @@ def screen(status: dict[str, Any], notes: tuple[str, ...] = ()) -> Any:
     parts.extend(Text(f"down: {name}: {why}", style="red") for name, why in status.get("down", {}).items())
     parts.extend(Text(line, style="dim") for line in notes)
     return Group(*parts)
+
+
+def shared_lines(told: dict[str, Any]) -> list[str]:
+    """What is made once for several queries, a line each."""
+    return [
+        f"shared: {one['stream']} is made once for {', '.join(one['queries'])}"
+        + (f" and saves {one['saves']:,.1f} ms/s" if one["saves"] else "")
+        for one in told.get("shared", [])
+    ]

@@ -1,7 +1,7 @@
 """What exists? Frozen values: query, operator, stream, site, link, placement, promise."""
 
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
-from weft.model.control import Advise, Balance, Control, Place, Scale, Serve, Weights
+from weft.model.control import Advise, Balance, Control, Place, Scale, Serve, Share, Weights
 from weft.model.dataflow import Dataflow, LateOutlet, Node, Outlet, dataflow, late_outlets, sink_name
 from weft.model.deployment import Deployment
 from weft.model.observed import (
@@ -29,8 +29,9 @@ from weft.model.queries import (
     Source,
     Watermark,
 )
-from weft.model.running import Spark, Store
+from weft.model.running import Channels, Spark, Store
 from weft.model.scenario import CrashAt, Happening, MoveAt, PartitionAt, RateAt, RestartAt
+from weft.model.sharing import Sharing
 from weft.model.sites import Batch, Link, Site
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Arrivals",
     "Balance",
     "Batch",
+    "Channels",
     "Column",
     "Constant",
     "Control",
@@ -73,6 +75,8 @@ __all__ = [
     "RestartAt",
     "Scale",
     "Serve",
+    "Share",
+    "Sharing",
     "Sine",
     "Sink",
     "Site",

@@ -79,6 +79,13 @@ class Advise:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What several queries ask alike is made once for all of them (Synergy §2.2, 2.3.3)."""
+
+    on: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Control:
     """All parts together."""
 
@@ -88,3 +95,4 @@ class Control:
     order: Order | None = None
     serve: Serve = Serve()
     advise: Advise | None = None
+    share: Share | None = None

@@ -6,14 +6,18 @@ from dataclasses import dataclass
 
 from weft.model.control import Control
 from weft.model.queries import Query, Source
-from weft.model.running import Spark, Store, shared_spark
+from weft.model.running import Channels, Spark, Store, shared_spark
 from weft.model.scenario import Happening
+from weft.model.sharing import Sharing
 from weft.model.sites import Link, Site
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Sites, links, sources, queries, control, scenario, store and Spark; `folder` is where relative paths start."""
+    """All that stands in a file; `folder` is where its relative paths start, `desk` where the desk listens.
+
+    `sharing` tells what of the queries as written is made by another, where that was looked for and found.
+    """
 
     sites: tuple[Site, ...]
     sources: tuple[Source, ...]
@@ -24,6 +28,10 @@ class Deployment:
     folder: str = "."
     store: Store = Store()
     spark: Spark = Spark()
+    channels: Channels = Channels()
+    desk: str | None = None
+    keys: str | None = None
+    sharing: Sharing | None = None
 
     def site(self, name: str) -> Site:
         """The site of that name; KeyError where there is none."""

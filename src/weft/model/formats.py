@@ -12,6 +12,7 @@ class SourceFormat:
     `has_path`: it reads users' files. `recorded`: these are laid down as a recording first, else Spark reads them
     itself and knows each by its full name. `made_up`: records are made up from arrivals, and nothing is read. `timed`:
     Weft says when each record is born, and counts how many were given. `endless`: there is always more to come.
+    `has_topic`: a broker keeps its records, and says when each was born.
     """
 
     name: str
@@ -20,6 +21,12 @@ class SourceFormat:
     made_up: bool = False
     timed: bool = False
     endless: bool = False
+    has_topic: bool = False
+
+    @property
+    def born_outside_spark(self) -> bool:
+        """True if a record is born when it comes, and not when Spark takes it up."""
+        return self.timed or self.has_topic
 
     @property
     def seen_by_name(self) -> bool:
@@ -29,11 +36,13 @@ class SourceFormat:
 
 @dataclass(frozen=True, slots=True)
 class SinkFormat:
-    """Facts about sinks of a format: whether it is a folder of files, and whether these hold no nested columns."""
+    """Facts about sinks of a format: whether it is a folder of files, and whether these hold no nested columns; or
+    whether a broker takes its records (`has_topic`)."""
 
     name: str
     has_path: bool = False
     flat: bool = False
+    has_topic: bool = False
 
 
 SOURCES: dict[str, SourceFormat] = {
@@ -43,6 +52,7 @@ SOURCES: dict[str, SourceFormat] = {
         SourceFormat("json", has_path=True),
         SourceFormat("parquet", has_path=True),
         SourceFormat("rate", made_up=True, timed=True, endless=True),
+        SourceFormat("kafka", endless=True, has_topic=True),
         SourceFormat("replay", has_path=True, recorded=True, timed=True),
     )
 }
@@ -53,5 +63,6 @@ SINKS: dict[str, SinkFormat] = {
         SinkFormat("csv", has_path=True, flat=True),
         SinkFormat("json", has_path=True),
         SinkFormat("console"),
+        SinkFormat("kafka", has_topic=True),
     )
 }

@@ -15,6 +15,7 @@ SELECTIVITY_DEFAULT = 1.0
 
 BadRecords = Literal["fail", "skip", "keep"]
 Mode = Literal["append", "update"]
+Value = Literal["json", "raw"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Source:
     event_time: str | None = None
     record_bytes: float = 100.0
     arrivals: Arrivals | None = None
+    value: Value = "json"
 
     @property
     def facts(self) -> SourceFormat:
@@ -133,11 +135,13 @@ class Operator:
     window: JoinWindow | None = None
     order: Order | None = None
     late: Late | None = None
+    pure: bool = False
+    """Whether a function gives the same for the same records whoever asks; of SQL it is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Where a query's records end up."""
+    """Where a query's records end up; `value` and `exact` are for those that a broker takes."""
 
     from_: str
     format: str
@@ -146,6 +150,13 @@ class Sink:
     mode: Mode = "append"
     key: tuple[str, ...] = ()
     options: dict[str, str] = field(default_factory=dict)
+    value: Value = "json"
+    exact: bool = False
+
+    @property
+    def at_least_once(self) -> bool:
+        """True if a crash may let those who read it find some records twice."""
+        return self.facts.has_topic and not self.exact
 
     @property
     def facts(self) -> SinkFormat:

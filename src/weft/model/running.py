@@ -18,6 +18,24 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class Channels:
+    """In which kind of channel streams lie: all in `kind`, but for those that `streams` says otherwise of.
+
+    `bootstrap` is where a broker is found, `prefix` how its topics begin, `options` what else its clients are told.
+    """
+
+    kind: str = "folder"
+    bootstrap: str | None = None
+    prefix: str = "weft."
+    options: dict[str, str] = field(default_factory=dict, hash=False)
+    streams: dict[str, str] = field(default_factory=dict, hash=False)
+
+    def uses(self, kind: str) -> bool:
+        """True if some stream may lie in channels of a kind."""
+        return kind == self.kind or kind in self.streams.values()
+
+
+@dataclass(frozen=True, slots=True)
 class Spark:
     """A Spark: its master, None where it is not named, and settings that differ from Weft's."""
 

@@ -27,6 +27,13 @@ class Site:
     failure_probability: float = 0.0
     batch: Batch | None = None
     spark: Spark = Spark()
+    address: str | None = None
+
+
+def where(address: str) -> tuple[str, int]:
+    """The host and the port of an address, as `host:port`."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What sites say to one another: typed, versioned, of bounded size; JSON on the wire, so that a person can read it.
 
-    {"weft": 4, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3, "task": ["..."]}}
+    {"weft": 5, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3, "task": ["..."]}}
 
 A peer of a newer version is refused, never half understood: a change to a message raises VERSION.
 """
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import msgspec
 
+from weft.protocol.agents import MESSAGES as AGENTS
 from weft.protocol.balancing.words import MESSAGES
 from weft.protocol.change_messages import MESSAGES as CHANGES
 from weft.protocol.exclusion.words import MESSAGES as EXCLUSION
+from weft.protocol.reporting.words import MESSAGES as REPORTING
 from weft.protocol.scaling.words import MESSAGES as SCALING
 from weft.protocol.words import REASON_CHARS_MAX, Epoch, Message, Name, Parcel, Reason
 
@@ -35,7 +37,7 @@ __all__ = [
     "encode",
 ]
 
-VERSION = 4
+VERSION = 5
 MESSAGE_BYTES_MAX = 1 << 20
 
 
@@ -138,6 +140,8 @@ AnyMessage = (
     | MESSAGES
     | EXCLUSION
     | SCALING
+    | REPORTING
+    | AGENTS
 )
 
 

@@ -1,39 +1,42 @@
-"""Spark for a whole deployment in one process: session, analysis, recordings and the clock of timed sources."""
+"""What does Spark need before fragments start? A session, for all sites or for one; analysis and recordings."""
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 
-from weft.model import Deployment, sink_name
+from weft.model import Deployment
 from weft.model.running import MASTER
-from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.arrivals import shape_of
 from weft.plan.dataflow.event_times import Times
 from weft.plan.network.paths import Path as Way
-from weft.spark.channels.folders import Folders, spark_name
-from weft.spark.checkpoints.batch import count_of, read_offsets
-from weft.spark.checkpoints.checkpoint import last_planned
+from weft.spark.channels.folders import Folders
 from weft.spark.engine import SparkEngine
+from weft.spark.flow_start import open_flows
 from weft.spark.fragments.analysis import Analysis, analyse
 from weft.spark.fragments.draining import Ways
-from weft.spark.fragments.outputs import Commit, sink_log, sweep_aside
+from weft.spark.fragments.outputs import sweep_aside
 from weft.spark.fragments.wiring import RunContext
+from weft.spark.kafka.connector import needs_connector, with_jars
+from weft.spark.kafka.topics import real_time_tasks
+from weft.spark.measuring.progress import StageTimes
 from weft.spark.session.lent import Lent, let_go
 from weft.spark.session.starting import start_session
 from weft.spark.sources import recordings
-from weft.spark.sources import streams as sources
-from weft.spark.sources.arrivals import Flow
-from weft.spark.sources.streams import read_flows, write_flows
+from weft.spark.sources.streams import read_flows
 from weft.spark.storage import temporary
 
 SLOW_PER_S = 3000.0
+SITES = "sites"
 
 
 class Asked(Protocol):
@@ -59,45 +62,25 @@ class Embedded:
     totals: dict[str, int] = field(default_factory=dict)
     bad: dict[str, int] = field(default_factory=dict)
     lent: Lent | None = None
+    ui: str | None = None
 
     def engines(
-        self,
-        times: Times,
-        between: Callable[[str, str], Way | None],
-        on_commit: Callable[[Commit], None],
-        asked: Asked,
-        before_end: Callable[[], None],
+        self, times: Times, between: Callable[[str, str], Way | None], asked: Asked
     ) -> Callable[[str], SparkEngine]:
         """What makes the engine of a site, when it starts and each time it comes back."""
         context = RunContext(self.deployment, self.folders, self.analysis.schemas, measured=asked.measured)
-        sweep_aside(context)
-        ways = Ways(self.session, times, on_commit, asked.until_done, self.totals, before_end)
-        return lambda site: SparkEngine(ways, context, between)
+        ways = Ways(self.session, times, lambda commit: None, asked.until_done, self.totals)
+        stages = StageTimes(self.session)
 
-    def let_flow(self) -> float:
-        """Timed sources begin, or go on where they stopped; how long they had flowed in earlier starts."""
-        flows = read_flows(self.folders.flows)
-        flows["starts"].append([flows["flowed_s"], time.time() * 1000])
-        write_flows(self.folders.flows, flows, self.folders.disk)
-        return float(flows["flowed_s"])
+        def engine(site: str) -> SparkEngine:
+            bad = {
+                one.name: self.bad[one.name]
+                for one in self.deployment.sources
+                if one.site == site and one.name in self.bad
+            }
+            return SparkEngine(site, ways, context, between, stages, bad)
 
-    def beat(self) -> None:
-        """Note how long sources have flowed, for a later start to go on from."""
-        flows = read_flows(self.folders.flows)
-        if flows["starts"]:
-            flow_s, clock_ms = flows["starts"][-1]
-            flows["flowed_s"] = flow_s + max(0.0, time.time() - clock_ms / 1000)
-            write_flows(self.folders.flows, flows, self.folders.disk)
-
-    def settle_updates(self, fragments: tuple[Fragment, ...]) -> None:
-        """Leave only the last value of every key in sinks of update mode, now that no more will come."""
-        from weft.spark.sinks.updates import settle
-
-        for query in self.deployment.queries:
-            for sink in query.sinks:
-                if sink.mode == "update" and sink.path is not None:
-                    name = sink_name(query, sink)
-                    settle(self.session, sink_log(self.deployment, self.folders, sink, name), query)
+        return engine
 
     def alive(self, grace_s: float = 0.0) -> bool:
         """Whether Spark's Java process still runs, given a moment to be gone; one of somebody else is taken to."""
@@ -123,12 +106,26 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     lent = Lent.now()
     spark, _ = deployment.shared_spark()
     slow = is_slow(deployment, factors)
-    session = start_session(folders.logs, [deployment.folder], spark.master or MASTER, spark.conf, record, slow)
+    sweep_aside(deployment, folders)
+    conf = with_jars(spark.conf) if needs_connector(deployment) else spark.conf
+    master = with_threads(spark.master or MASTER, real_time_tasks(deployment))
+    session = start_session(folders.logs, [deployment.folder], master, conf, record, slow)
     try:
-        return _prepared(session, deployment, folders, factors, lent)
+        found = _prepared(session, deployment, folders, lent, [site.name for site in deployment.sites])
+        open_flows(deployment, folders, factors)
+        return found
     except BaseException:
         let_go(session, lent)
         raise
+
+
+def with_threads(master: str, tasks: int) -> str:
+    """A master of this machine with a thread more for every task that never ends; others are their users' to size."""
+    found = re.fullmatch(r"local(?:\[(\*|\d+)\])?", master)
+    if found is None or not tasks:
+        return master
+    cores = (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
+    return f"local[{cores + tasks}]"
 
 
 def is_slow(deployment: Deployment, factors: Mapping[str, Sequence[tuple[float, float]]]) -> bool:
@@ -146,37 +143,43 @@ def is_slow(deployment: Deployment, factors: Mapping[str, Sequence[tuple[float, 
     )
 
 
+def start_site(deployment: Deployment, site: str, folders: Folders, record: Path) -> Embedded:
+    """Start the Spark of one site, in a process of its own; try every operator, lay down the site's own recordings."""
+    folders = replace(folders, state=folders.state.resolve())
+    temporary.sweep(record)
+    own = deployment.site(site).spark
+    conf = {**deployment.spark.conf, **own.conf}
+    conf = with_jars(conf) if needs_connector(deployment) else conf
+    master = own.master or deployment.spark.master or f"local[{cores_of(len(deployment.sites))}]"
+    master = with_threads(master, real_time_tasks(deployment))
+    slow = is_slow(deployment, read_flows(folders.flows)["factors"])
+    logs = site_logs(folders, site)
+    session = start_session(logs, [deployment.folder], master, conf, record, slow)
+    try:
+        return _prepared(session, deployment, folders, None, (site,))
+    except BaseException:
+        session.stop()
+        raise
+
+
+def site_logs(folders: Folders, site: str) -> Path:
+    """Where the process of a site and its Spark leave their messages."""
+    return folders.logs / SITES / quote(site, safe="")
+
+
+def cores_of(sites: int) -> int:
+    """The cores of this machine that each of so many sites has where its Spark is not said."""
+    return max(1, (os.cpu_count() or 1) // sites)
+
+
 def _prepared(
-    session: SparkSession,
-    deployment: Deployment,
-    folders: Folders,
-    factors: dict[str, list[tuple[float, float]]],
-    lent: Lent | None,
+    session: SparkSession, deployment: Deployment, folders: Folders, lent: Lent | None, sites: Collection[str]
 ) -> Embedded:
-    """All that a run needs before its first fragment starts."""
-    found = Embedded(session, deployment, folders, analyse(session, deployment), lent=lent)
+    """All that fragments at some sites need before the first of them starts."""
+    ui = session.sparkContext.uiWebUrl
+    found = Embedded(session, deployment, folders, analyse(session, deployment), lent=lent, ui=ui)
     for source in deployment.sources:
-        if source.facts.recorded:
+        if source.facts.recorded and source.site in sites:
             found.totals[source.name] = recordings.record(session, deployment, source, folders)
             found.bad[source.name] = recordings.bad_in_recording(source, folders)
-    flows = read_flows(folders.flows)
-    flows["flowed_s"] = max([flows["flowed_s"], *_planned_s(deployment, folders, flows)])
-    flows["factors"] = factors
-    flows["launches"] = len(flows["starts"]) + 1
-    write_flows(folders.flows, flows, folders.disk)
     return found
-
-
-def _planned_s(deployment: Deployment, folders: Folders, flows: dict[str, Any]) -> Iterator[float]:
-    """How far batches were planned into the flow before a crash: what is replayed must keep its births."""
-    for source in deployment.sources:
-        if source.arrivals is None or not source.facts.timed:
-            continue
-        flow = Flow(source.arrivals, sources.seed_of(source), [tuple(f) for f in flows["factors"].get(source.name, [])])
-        for checkpoint in (folders.state / "fragments").glob("*/checkpoint-*"):
-            batch = last_planned(checkpoint)
-            offsets = None if batch is None else read_offsets(checkpoint, batch)
-            for name in offsets.ends if offsets else ():
-                count = count_of(offsets, name)
-                if count and name.startswith(f"source_{spark_name(source.name)}"):
-                    yield float(flow.births(count - 1, count)[0])

@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from weft.model import sink_name
 from weft.plan.changing.task import GoesOn, Task
 from weft.plan.network.paths import Path as Way
 from weft.protocol.change_messages import After
+from weft.protocol.reporting import Measured
 from weft.spark.ahead import Ahead
 from weft.spark.channels.channel import reader_name
 from weft.spark.channels.gate import Gate
 from weft.spark.channels.position import reaches
 from weft.spark.fragments.draining import DrainingRun, Ways
 from weft.spark.fragments.lifecycle import FragmentRun
-from weft.spark.fragments.outputs import places
+from weft.spark.fragments.outputs import places, sink_log
 from weft.spark.fragments.positions import Standing
+from weft.spark.fragments.real_time import RealTimeRun, runs_in_real_time
 from weft.spark.fragments.wiring import RunContext
+from weft.spark.measuring.progress import StageTimes
+from weft.spark.measuring.site import SiteMeasures
+from weft.spark.sinks.updates import settle
 
 
 class SparkEngine:
     """Fences, launches and drains the fragments of one site, on a session that it may share with others."""
 
-    def __init__(self, ways: Ways, context: RunContext, between: Callable[[str, str], Way | None]) -> None:
-        self.ways = ways
+    def __init__(
+        self,
+        site: str,
+        ways: Ways,
+        context: RunContext,
+        between: Callable[[str, str], Way | None],
+        stages: StageTimes,
+        bad: Mapping[str, int] | None = None,
+    ) -> None:
         self.homes: dict[str, str] = {}
         self.context = replace(context, ways=lambda stream, site: self._way(between, stream, site))
         self.runs: dict[str, DrainingRun] = {}
-        self.ahead = Ahead(ways, self.context)
+        self.measures = SiteMeasures(site, self.runs, stages, bad or {})
+        self._ask_before_end: Callable[[str, Callable[[], bool]], None] = lambda fragment, alive: None
+        self.ways = replace(ways, on_commit=self.measures.committed, before_end=self._before_end)
+        self.ahead = Ahead(self.ways, self.context)
+
+    def asks_before_end(self, ask: Callable[[str, Callable[[], bool]], None]) -> None:
+        """Let somebody be asked before a fragment ends the streams of its sources."""
+        self._ask_before_end = ask
+
+    def _before_end(self, fragment: str, alive: Callable[[], bool]) -> None:
+        self._ask_before_end(fragment, alive)
+
+    def measure(self, finally_: bool = False) -> Measured:
+        """What is new, and how all stands."""
+        return self.measures.look(finally_)
 
     def _way(self, between: Callable[[str, str], Way | None], stream: str, site: str) -> Way | None:
         home = self.homes.get(stream)
@@ -53,7 +80,8 @@ class SparkEngine:
             gate = Gate(folders.gate(task.fragment.id, task.generation), disk=folders.disk)
             if task.gate is not None and not gate.is_open():
                 gate.open(task.gate)
-            run = DrainingRun(self.ways, self.context, task.fragment, epoch, task.generation)
+            kind = RealTimeRun if runs_in_real_time(self.context, task.fragment) else DrainingRun
+            run = kind(self.ways, self.context, task.fragment, epoch, task.generation)
             run.warm = self.ahead.take_planned(task.fragment)
         run.on_start = self._forget_other_ways_in
         self.runs[task.fragment.id] = run
@@ -95,16 +123,21 @@ class SparkEngine:
         entries = [entry for entry in run.entries if entry.is_channel and entry.stream == stream]
         return bool(entries) and all(reaches(run.writer.reached(entry), end) for entry in entries)
 
-    def nudge(self) -> None:
-        """Let go what is held back on streams that have fallen silent."""
-        for run in self._alive():
-            run.nudge_if_silent()
-
     def look_after(self) -> None:
-        """List what Spark has added to checkpoints since."""
+        """List what Spark has added to checkpoints since, and let go what is held back on silent streams."""
         for run in self._alive():
             if run.writer.ledger is not None:
                 run.writer.ledger.look()
+            run.nudge_if_silent()
+
+    def settle(self, sinks: Sequence[str]) -> None:
+        """Leave only the last value of every key in sinks of update mode, now that no more will come."""
+        deployment = self.context.deployment
+        for query in deployment.queries:
+            for sink in query.sinks:
+                name = sink_name(query, sink)
+                if name in sinks and sink.mode == "update" and sink.path is not None:
+                    settle(self.ways.session, sink_log(deployment, self.context.folders, sink, name), query)
 
     def _alive(self) -> list[DrainingRun]:
         """Runs that were not asked to end; others' checkpoints may be somebody else's by now."""

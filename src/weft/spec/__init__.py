@@ -1,5 +1,7 @@
 """What did the user write? Files and the Python API, to model; every error names file, line and field."""
 
+from weft.spec.canonical import Relation, meaning_of, origin
+from weft.spec.code import fingerprint
 from weft.spec.conf import is_kept
 from weft.spec.ddl import ddl
 from weft.spec.facts import (
@@ -18,6 +20,7 @@ from weft.spec.paths import absolute
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
 from weft.spec.reads import after_what_they_read, with_named_reads
+from weft.spec.spelling import interval_us
 from weft.spec.sql import with_reads_from
 from weft.spec.store import store_of
 from weft.spec.streams import columns, event_time_of
@@ -26,6 +29,7 @@ __all__ = [
     "AT_ONCE",
     "AVAILABLE_POLICIES",
     "Problem",
+    "Relation",
     "Report",
     "SpecError",
     "absolute",
@@ -36,13 +40,17 @@ __all__ = [
     "columns",
     "ddl",
     "event_time_of",
+    "fingerprint",
+    "interval_us",
     "is_kept",
     "is_ordering",
     "is_stateful",
     "keys_of",
     "load",
+    "meaning_of",
     "only_filters",
     "order_of",
+    "origin",
     "passes_through",
     "schema",
     "sole_filter",

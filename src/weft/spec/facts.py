@@ -73,6 +73,23 @@ def _multiplies(select: exp.Select) -> bool:
     )
 
 
+_EXPANDING = ("explode", "inline", "stack", "json_tuple")
+
+
+def expands_records(select: exp.Select) -> bool:
+    """Whether a SELECT's own expressions may give several records for one: a window that slides does, and explode."""
+    return any(
+        isinstance(node, _MULTIPLIERS)
+        or is_window_call(node)
+        or any(word in _function_name(node) for word in _EXPANDING)
+        for node in local(select)
+    )
+
+
+def _function_name(node: exp.Expr) -> str:
+    return node.sql_name().lower() if isinstance(node, exp.Func) else call_name(node)
+
+
 def sole_filter(operator: Operator) -> str | None:
     """The condition over its input's columns by which alone the operator changes how many records there are."""
     tree = _tree(operator)

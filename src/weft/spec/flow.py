@@ -155,6 +155,8 @@ def _check_sql(step: Step, marked: dict[str, str]) -> Columns:
         step.error("args", "belong to a `call`; SQL takes none")
     if operator.stateful is not None:
         step.error("stateful", "belongs to a `call`; of SQL it is known")
+    if operator.pure:
+        step.error("pure", "belongs to a `call`; of SQL it is known")
     try:
         tree = parsed(operator.sql or "")
         if step.followed.found is None:
@@ -223,7 +225,7 @@ def _check_mode(
     query: Query, sink: Sink, operator: Operator, field: str, problems: Problems, elsewhere: list[str]
 ) -> None:
     if sink.mode == "append":
-        if sink.key:
+        if sink.key and not sink.facts.has_topic:
             problems.error(f"{field}.key", "belongs to `mode: update`; append keeps every record")
         return
     readers = [*(one.name for one in query.consumers(operator.name)), *elsewhere]

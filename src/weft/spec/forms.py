@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from weft.model import Advise, Cost, Order, Watermark
+from weft.model import Advise, Cost, Order, Share, Watermark
 from weft.spec.problems import Problems, brief, did_you_mean, join, listed
-from weft.spec.shapes import Number, Shape, Text, found
+from weft.spec.shapes import Flag, Number, Shape, Text, found
 from weft.spec.tables import Items, Key, Table
 from weft.spec.tree import Node
 
@@ -206,6 +206,27 @@ class AdviseForm:
 
     def schema(self) -> dict[str, Any]:
         return {"oneOf": [{"type": "boolean"}, _ADVISE.schema()]}
+
+
+_SHARE = Table(Share, "share", (Key("on", Flag(), "whether equal operators run once"),))
+
+
+class ShareForm:
+    """`true`, `false`, or `{on: true}`."""
+
+    def read(self, node: Node, path: str, problems: Problems) -> Any:
+        if isinstance(node.value, bool):
+            return Share(node.value)
+        if not isinstance(node.value, dict):
+            problems.error(path, f"must be true, false or {{on: true}}, found {found(node)}", problems.line(path))
+            return None
+        return _SHARE.read(node, path, problems)
+
+    def plain(self, value: Any) -> Any:
+        return value.on if isinstance(value, Share) else value
+
+    def schema(self) -> dict[str, Any]:
+        return {"oneOf": [{"type": "boolean"}, _SHARE.schema()]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from typing import Any
 from weft import model
 from weft.model import Deployment
 from weft.model.formats import SINKS, SOURCES
+from weft.spec.addresses import ADDRESS
 from weft.spec.ddl import Ddl
-from weft.spec.forms import AdviseForm, ByKind, ByVerb, CostForm, OrderForm, Watermarks
+from weft.spec.forms import AdviseForm, ByKind, ByVerb, CostForm, OrderForm, ShareForm, Watermarks
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
 from weft.spec.store import StoreForm
 from weft.spec.tables import ByName, Items, Key, Table
@@ -53,11 +54,11 @@ SPARK = Table(
         Key(
             "master",
             Text(
-                "local, local[N] or local[*]",
-                r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?",
+                "local, local[N], local[*] or spark://HOST:PORT",
+                r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|spark://[A-Za-z0-9._-]+:\d{1,5}(,[A-Za-z0-9._-]+:\d{1,5})*",
                 "; other masters are not there yet",
             ),
-            "how many cores of this machine Spark takes; absent: local[*], all of them",
+            "cores of this machine (absent: local[*], all of them), or a standalone cluster",
         ),
         Key("conf", _OPTIONS, "further settings of Spark, which win over Weft's own, as spark.driver.memory"),
     ),
@@ -86,6 +87,7 @@ SITE = Table(
             "the twin serves records in micro-batches here, as Spark does; absent: one by one",
         ),
         Key("spark", SPARK, "the Spark that it would have of its own; sites in one process share one"),
+        Key("address", ADDRESS, "where its process listens, as `host:port`; absent: on loopback, wherever is room"),
     ),
 )
 
@@ -155,7 +157,7 @@ SOURCE = Table(
     (
         Key("name", _NAME, "what the stream is called", required=True),
         Key("site", _SITE, "where the stream enters", required=True),
-        Key("format", Choice(tuple(SOURCES), ("kafka",)), " | ".join(SOURCES), required=True),
+        Key("format", Choice(tuple(SOURCES)), " | ".join(SOURCES), required=True),
         Key("schema", Ddl(), "columns as DDL, as `ts TIMESTAMP, meter STRING`", required=True),
         Key("path", Text("a file, a folder or a glob"), "a file, a folder or a glob, from this file's folder"),
         Key("options", _OPTIONS, "options of Spark's reader"),
@@ -163,6 +165,11 @@ SOURCE = Table(
         Key("event_time", Text("a column's name"), "the TIMESTAMP column that says when a record happened"),
         Key("record_bytes", _POSITIVE, "the size of a record"),
         Key("arrivals", ARRIVALS, "how records arrive: in the twin, and from rate and replay sources"),
+        Key(
+            "value",
+            Choice(("json", "raw")),
+            "what a Kafka record holds: a JSON object, or anything (as Spark gives it)",
+        ),
     ),
 )
 
@@ -234,6 +241,7 @@ OPERATOR = Table(
         Key("queue", QUEUE, "bounds its waiting records; absent: unbounded"),
         Key("window", WINDOW, "how far back a join looks in the twin"),
         Key("order", OrderForm(), "puts late records in order before it"),
+        Key("pure", Flag(), "for `call`: equal records give equal results, so that queries may share it"),
         Key("late", LATE, "keeps the records that its watermark leaves out, each once; absent: they are only counted"),
     ),
 )
@@ -245,14 +253,18 @@ SINK = Table(
         Key(
             "from", Text("the name of an operator"), "the operator whose records it keeps", required=True, into="from_"
         ),
-        Key("format", Choice(tuple(SINKS), ("kafka",)), " | ".join(SINKS), required=True),
+        Key("format", Choice(tuple(SINKS)), " | ".join(SINKS), required=True),
         Key("path", Text("a folder"), "the folder it writes, from this file's folder"),
         Key("site", _SITE, "where it is; absent: at its operator"),
         Key("mode", Choice(("append", "update")), "append each record once, or update by key"),
         Key(
-            "key", Items(Text("a column's name"), 1, single=True), "the columns that tell records apart in update mode"
+            "key",
+            Items(Text("a column's name"), 1, single=True),
+            "the columns that tell records apart in update mode; for Kafka, the key of its records",
         ),
         Key("options", _OPTIONS, "options of Spark's writer"),
+        Key("value", Choice(("json", "raw")), "what a Kafka record holds: all columns as JSON, or the column `value`"),
+        Key("exact", Flag(), "to Kafka: each record once, by transactions; absent: at least once"),
     ),
 )
 
@@ -342,6 +354,7 @@ CONTROL = Table(
         Key("scale", SCALE, "changes the number of instances; absent: off"),
         Key("order", OrderForm(), "puts late records in order; absent: off"),
         Key("serve", SERVE, "in which order the twin serves records; absent: as they come"),
+        Key("share", ShareForm(), "makes once what several queries ask alike; absent: off"),
         Key("advise", AdviseForm(), "says every period what periodic placement would move; absent: off"),
     ),
 )
@@ -389,6 +402,23 @@ HAPPENING = ByVerb(
     },
 )
 
+_KIND = Choice(("folder", "kafka"), ("mirror",))
+CHANNELS = Table(
+    model.Channels,
+    "channels",
+    (
+        Key("kind", _KIND, "folder (in the store) | kafka (topics of a broker)"),
+        Key("bootstrap", Text('a broker, as "127.0.0.1:9092"', r"[^\s,]+:\d+(,[^\s,]+:\d+)*"), "where the broker is"),
+        Key(
+            "prefix",
+            Text("the beginning of topics' names (letters, digits, `.`, `_`, `-`)", r"[A-Za-z0-9._-]{1,40}"),
+            "how the topics of channels are called",
+        ),
+        Key("options", _OPTIONS, "further options of Kafka's clients, as kafka.security.protocol"),
+        Key("streams", ByName(_KIND), "the kind for single streams, as {suspicious.valid: kafka}"),
+    ),
+)
+
 DEPLOYMENT = Table(
     Deployment,
     "a deployment",
@@ -400,7 +430,10 @@ DEPLOYMENT = Table(
         Key("control", CONTROL, "how it is steered; parts that are absent are off, except place"),
         Key("scenario", Items(HAPPENING), "what happens to it while it runs"),
         Key("store", StoreForm(), "where streams, checkpoints and logs lie; absent: .weft beside this file"),
+        Key("channels", CHANNELS, "in which kind of channel streams lie; absent: in folders of the store"),
         Key("spark", SPARK, "the Spark that all sites of a process share; it wins over what sites say"),
+        Key("desk", ADDRESS, "where the desk listens, as `host:port`; absent: on loopback, wherever is room"),
+        Key("keys", Text("a folder"), "the keys that `weft keys` made, from this file's folder; absent: in the state"),
     ),
 )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, RateAt, RestartAt, Source, Walk
+from weft.spec.addresses import check_addresses
 from weft.spec.conf import check_spark
 from weft.spec.ddl import is_timestamp
 from weft.spec.flow import check_queries
+from weft.spec.kafka import check_kafka
 from weft.spec.names import check_known, check_names, check_site
 from weft.spec.options import check_options
 from weft.spec.paths import check_paths
@@ -21,7 +23,9 @@ def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[
     check_queries(deployment, problems, blocks)
     check_paths(deployment, problems)
     check_options(deployment, problems)
+    check_kafka(deployment, problems)
     check_spark(deployment, problems)
+    check_addresses(deployment, problems)
     _check_control(deployment, problems)
     for index, happening in enumerate(deployment.scenario):
         _check_happening(happening, f"scenario[{index}]", deployment, problems)

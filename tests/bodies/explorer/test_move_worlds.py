@@ -35,6 +35,7 @@ NOT_FOUND = {
     "preparer.forget: keep `row.after`": WITH_IT,
     "preparer.forget: keep `row.task`": WITH_IT,
     "preparer.forget: keep `row.carried`": WITH_IT,
+    "desk.first: drop condition `input.found`": "what runs is started anew",
     "mover.abort: keep `row.drains`": "drains are looked at only while fragments end",
     "conductor.on_end: keep `row.starts`": OVERWRITTEN,
     "conductor.on_end: off by one `0`": OVERWRITTEN,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,9 +12,7 @@ from weft.bodies.live.measure import Meter
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.state import State
 from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source
-from weft.spark.channels.manifest import Manifest
-from weft.spark.fragments.outputs import Commit
-from weft.spark.measuring.progress import BatchReport
+from weft.protocol.reporting import BatchDone, Committed
 
 SOURCE = Source("lines", "a", "csv", (Column("v", "BIGINT"),), "in")
 QUERY = Query("q", (Operator("o", ("lines",), sql="SELECT * FROM lines"),), (Sink("o", "csv", "out"),))
@@ -23,23 +20,23 @@ DEPLOYMENT = Deployment((Site("a"),), (SOURCE,), (QUERY,))
 READING = {"q.o": {"lines"}}
 
 
-def batch(number: int, rows: int, bad: int = 0) -> BatchReport:
-    return BatchReport(number, 10, {"lines": rows}, {"lines": bad}, {"o": rows - bad})
+def batch(number: int, rows: int, bad: int = 0, fragment: str = "q.o", generation: int = 0) -> BatchDone:
+    return BatchDone(fragment, generation, number, 10, {"lines": rows}, {"lines": bad}, {"o": rows - bad})
 
 
-def counted(*reports: BatchReport, generation: int = 0) -> Counts:
+def counted(*reports: BatchDone) -> Counts:
     counts = Counts()
     counts.follow(READING)
     for report in reports:
-        counts.take("q.o", generation, report)
+        counts.take(report)
     return counts
 
 
 def test_a_batch_that_is_reported_again_is_counted_once() -> None:
     counts = counted(batch(0, 10, 1), batch(1, 5), batch(1, 5))
     again = taken_up(as_plain(counts))
-    again.take("q.o", 0, batch(1, 5))
-    again.take("q.o", 0, batch(2, 3, 1))
+    again.take(batch(1, 5, fragment="q.o", generation=0))
+    again.take(batch(2, 3, 1, fragment="q.o", generation=0))
     assert (again.records_of("lines"), again.bad_of("lines")) == (18, 2)
     assert again.fragments["q.o"].batches == 3
     assert again.fragments["q.o"].operators == {"o": 16}
@@ -47,7 +44,7 @@ def test_a_batch_that_is_reported_again_is_counted_once() -> None:
 
 def test_batches_of_another_checkpoint_are_others_whatever_their_numbers() -> None:
     counts = counted(batch(8, 10))
-    counts.take("q.o", 1, batch(4, 5))
+    counts.take(batch(4, 5, fragment="q.o", generation=1))
     assert counts.records_of("lines") == 15
     assert (counts.last("q.o", 0), counts.last("q.o", 1)) == (-1, 4)
 
@@ -55,7 +52,7 @@ def test_batches_of_another_checkpoint_are_others_whatever_their_numbers() -> No
 def test_readers_side_by_side_do_not_add_up() -> None:
     counts = counted(batch(0, 10))
     counts.follow({**READING, "q.p": {"lines"}})
-    counts.take("q.p", 0, batch(0, 10))
+    counts.take(batch(0, 10, fragment="q.p", generation=0))
     assert counts.records_of("lines") == 10
     assert counts.records_into("q.p") == 10
 
@@ -64,11 +61,11 @@ def test_a_reader_that_a_move_brings_goes_on_where_the_old_one_ended() -> None:
     counts = counted(batch(0, 10, 1))
     counts.follow({"q.o": set(), "lines": {"lines"}})
     counts = taken_up(as_plain(counts))
-    counts.take("lines", 1, batch(1, 5, 1))
+    counts.take(batch(1, 5, 1, fragment="lines", generation=1))
     assert (counts.records_of("lines"), counts.bad_of("lines")) == (15, 2)
     assert (counts.records_into("q.o"), counts.records_into("lines")) == (10, 5)
     counts.follow(READING)
-    counts.take("q.o", 2, batch(2, 2))
+    counts.take(batch(2, 2, fragment="q.o", generation=2))
     assert counts.records_of("lines") == 17
     assert counts.records_into("q.o") == 12
 
@@ -79,8 +76,7 @@ def test_what_is_not_counts_is_taken_as_nothing(kept: Any) -> None:
 
 
 def progress(state: State) -> Progress:
-    engine = SimpleNamespace(runs={}, fragments={}, stages=SimpleNamespace(look=lambda: None))
-    return Progress(Meter(DEPLOYMENT), engine, state)  # type: ignore[arg-type]
+    return Progress(Meter(DEPLOYMENT), tuple, state=state)
 
 
 def test_counts_are_kept_with_a_look_where_they_changed_and_are_there_at_the_next_start(tmp_path: Path) -> None:
@@ -106,6 +102,6 @@ def test_results_are_those_of_all_runs_and_given_are_those_of_this_one() -> None
     meter = Meter(DEPLOYMENT)
     meter.holds("q", 100)
     assert (meter.query(QUERY)["records_out"], meter.given(QUERY)) == (100, 0)
-    meter.committed(Commit("q.o", "q", True, Manifest(7, 1, "w", 3, rows=5, rows_total=105)))
+    meter.committed(Committed("q.o", "q", True, 3, rows=5, rows_total=105, committed_ms=0.0))
     meter.holds("q", 100)  # a look that began before the commit
     assert (meter.query(QUERY)["records_out"], meter.given(QUERY)) == (105, 5)

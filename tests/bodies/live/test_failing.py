@@ -17,7 +17,7 @@ from weft.spark.fragments.operators import BadOperator
 
 def run_in(folder: Path, **more: Any) -> Any:
     """As much of a run as failing needs."""
-    run = SimpleNamespace(deployment=Deployment((), (), ()), state=State(folder), spark=None, phase="running")
+    run = SimpleNamespace(deployment=Deployment((), (), ()), state=State(folder), sites=None, phase="running")
     run.status = lambda: {"phase": run.phase, "queries": {"q": {}}}
     return SimpleNamespace(**{**vars(run), **more})
 

@@ -26,8 +26,7 @@ from weft.model import (
     Site,
     Source,
 )
-from weft.spark.channels.log import Manifest
-from weft.spark.fragments.outputs import Commit
+from weft.protocol.reporting import Committed
 
 
 def world() -> Deployment:
@@ -68,8 +67,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def committed(meter: Meter, rows: int, total: int, low_ms: float, high_ms: float) -> None:
     births = (1_000.0 - high_ms, 1_000.0 - low_ms)
-    manifest = Manifest(0, 1, "f", 0, rows, rows_total=total, birth_ms=births, committed_ms=1_000.0)
-    meter.committed(Commit("f", "q", True, manifest))
+    meter.committed(Committed("f", "q", True, 0, rows, total, 1_000.0, births))
 
 
 def test_rates_are_of_the_period_and_all_else_of_the_run(clock: list[float]) -> None:

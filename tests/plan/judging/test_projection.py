@@ -96,12 +96,15 @@ def test_availability_is_that_of_all_sites_a_query_uses_each_once() -> None:
     [
         (Promise(), True, "nothing was promised"),
         (Promise(latency_ms=10.0), True, "keeps its promised latency"),
-        (Promise(latency_ms=9.9), False, "latency 10.0 ms is above the promised 9.9 ms"),
+        (Promise(latency_ms=9.9), False,
+         "latency 10.0 ms is above the promised 9.9 ms by 0.1 ms, 10.0 ms of it at x; latency_ms: 10 could be kept"),
         (Promise(availability=0.9), True, "keeps its promised availability"),
-        (Promise(availability=0.95), False, "availability 0.9 is below the promised 0.95"),
+        (Promise(availability=0.95), False,
+         "availability 0.9 is below the promised 0.95 by 0.05, most often down is x; availability: 0.9 could be kept"),
         (Promise(latency_ms=20.0, loss=0.0), True, "keeps its promised latency and loss"),
         (Promise(latency_ms=1.0, availability=1.0), False,
-         "latency 10.0 ms is above the promised 1 ms; availability 0.9 is below the promised 1"),
+         "latency 10.0 ms is above the promised 1 ms by 9.0 ms, 10.0 ms of it at x; latency_ms: 10 could be kept; "
+         "availability 0.9 is below the promised 1 by 0.1, most often down is x; availability: 0.9 could be kept"),
     ],
 )  # fmt: skip
 def test_a_query_is_admitted_where_every_promise_holds(promise: Promise, admitted: bool, reason: str) -> None:
@@ -111,7 +114,8 @@ def test_a_query_is_admitted_where_every_promise_holds(promise: Promise, admitte
 
 def test_a_queue_that_drops_on_a_full_site_breaks_a_promise_of_no_loss() -> None:
     said = alone(20.0, Promise(loss=0.1), queue=Queue(10, "drop"))
-    assert (said.admitted, said.reason) == (False, "full queues lose 50.0% of records, promised were at most 10.0%")
+    assert not said.admitted
+    assert said.reason == "full queues lose 50.0% of records, promised were at most 10.0%; loss: 0.5 could be kept"
     assert alone(20.0, Promise(loss=0.1), queue=Queue(10, "block")).admitted
 
 
@@ -149,7 +153,7 @@ def test_its_promise_is_held_against_the_whole_way() -> None:
     whole, placement = two_queries(Promise(latency_ms=15.0))
     found = project(whole, placement)["late"]
     assert not found.admitted
-    assert found.reason == "latency 16.8 ms is above the promised 15 ms"
+    assert found.reason.startswith("latency 16.8 ms is above the promised 15 ms by 1.8 ms, ")
 
 
 def test_it_needs_the_replicas_of_operators_that_it_reads() -> None:
@@ -162,3 +166,23 @@ def test_it_needs_the_replicas_of_operators_that_it_reads() -> None:
     assert availability_of(whole, whole.query("late"), moved, Random(0)) == pytest.approx(0.9**2)
     lone = replace(placement, homes={**placement.homes, "early.a": "far"})
     assert availability_of(whole, whole.query("late"), lone, Random(0)) == pytest.approx(0.9**3)
+
+
+def test_a_refusal_names_the_promise_by_how_much_where_and_what_could_be_kept() -> None:
+    slow = query(
+        op("a", "s", cost_ms=2.0), op("b", "a", cost_ms=1.0, site="y"), promise=Promise(5.0, availability=0.99)
+    )
+    sites = (Site("x"), Site("y", failure_probability=0.02))
+    given = deployment(sites, [source("s", "x", 10.0)], slow, links=(Link("x", "y", 40.0),))
+    said = project(given, placed(a="x", b="y"))["q"]
+    assert not said.admitted
+    late, down = said.reason.split("kept; ")
+    assert (
+        late
+        == "latency 43.1 ms is above the promised 5 ms by 38.1 ms, 40.0 ms of it from x to y; latency_ms: 44 could be "
+    )
+    assert down == (
+        "availability 0.98 is below the promised 0.99 by 0.01, most often down is y; availability: 0.98 could be kept"
+    )
+    kept = Promise(44.0, availability=0.98)
+    assert project(replace(given, queries=(replace(slow, promise=kept),)), placed(a="x", b="y"))["q"].admitted

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 import zlib
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.spark.channels.memory_channel import MemoryChannel, partition_of
+from tests.spark.kafka import brokers
 from weft.spark.channels import footers
 from weft.spark.channels.channel import Channel, Writer
 from weft.spark.channels.folders import Folders
@@ -70,6 +73,12 @@ def kind_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: C
     if name == "folder":
         monkeypatch.setattr(footers, "write_parquet", _arrow_parquet)
         return Kind(tmp_path, "folder", list)
+    if name == "kafka":
+        monkeypatch.setattr(footers, "write_parquet", _arrow_parquet)
+        kind = Kind(tmp_path, "kafka", list)
+        settings = {"bootstrap": brokers.broker().bootstrap, "prefix": f"t{secrets.token_hex(4)}."}
+        kind.folders = replace(kind.folders, settings=settings)
+        return kind
     session = spark()
     return Kind(tmp_path, "folder", lambda rows: session.createDataFrame(rows, COLUMNS))
 

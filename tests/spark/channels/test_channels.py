@@ -18,7 +18,7 @@ from weft.spark.channels.partitions import Partitioning
 from weft.spark.channels.position import BEGINNING, Position, as_position, later, reaches
 from weft.spark.storage.disk import Damaged
 
-KINDS = ["memory", "folder", pytest.param("folder on Spark", marks=pytest.mark.spark)]
+KINDS = ["memory", "folder", "kafka", pytest.param("folder on Spark", marks=pytest.mark.spark)]
 
 
 @pytest.fixture(params=KINDS)
@@ -353,8 +353,9 @@ def test_readers_of_some_partitions_hold_what_they_have_not_passed(kind: Kind) -
 # ---- by chance, and with planted faults
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("name", ["memory", "folder"])
+@pytest.mark.parametrize(
+    ("name", "seed"), [*((name, seed) for name in ("memory", "folder") for seed in range(12)), ("kafka", 0)]
+)
 def test_whatever_crashes_every_record_is_there_once_and_read_once(
     name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from weft.spark.checkpoints import checkpoint
 from weft.spark.checkpoints.checkpoint import last_committed, wait_for_commit
+from weft.spark.storage.disk import Disk
 
 
 @pytest.mark.parametrize("batch", [0, 1, 7])
@@ -24,3 +25,25 @@ def test_a_commit_that_is_there_is_not_waited_for_the_first_included(batch: int,
 def test_a_commit_that_never_comes_ends_the_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "COMMIT_S_MAX", 0.05)
     assert not wait_for_commit(tmp_path, 0)
+
+
+def test_a_checkpoint_made_from_one_that_goes_on_has_no_commit_beyond_its_offsets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new, run = tmp_path / "f" / "old" / "checkpoint-0", tmp_path / "f" / "new" / "checkpoint-0", "r"
+    for folder, content in (("offsets", 'v2\n{"batchWatermarkMs":0,"batchTimestampMs":0}\ns:1'), ("commits", "v1\n{}")):
+        (old / folder).mkdir(parents=True)
+        for number in range(3):
+            (old / folder / str(number)).write_text(content)
+    (old / "commits" / ".3.tmp").write_text("half a commit")
+
+    def and_another_batch(checkpoint: Path) -> int | None:
+        found = last_committed(checkpoint)
+        for folder in ("offsets", "commits"):  # the old run commits while its checkpoint is being looked at
+            (old / folder / "3").write_text((old / folder / "2").read_text())
+        return found
+
+    monkeypatch.setattr(checkpoint, "last_committed", and_another_batch)
+    checkpoint.fork(old, new, {"s": '{"position":1}'}, {}, False, {}, tmp_path / "ticks", run, Disk(fsync=False))
+    assert sorted(path.name for path in (new / "commits").iterdir()) == ["0", "1", "2"]
+    assert sorted(path.name for path in (new / "offsets").iterdir()) == ["1", "2"]

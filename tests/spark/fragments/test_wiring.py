@@ -22,6 +22,7 @@ from weft.spark.fragments.analysis import analyse
 from weft.spark.fragments.draining import Ways
 from weft.spark.fragments.positions import Standing
 from weft.spark.fragments.wiring import Entry, RunContext, Wiring
+from weft.spark.measuring.progress import StageTimes
 from weft.spec import is_stateful
 
 COLUMNS = (Column("ts", "TIMESTAMP"), Column("k", "STRING"), Column("v", "BIGINT"))
@@ -87,7 +88,8 @@ def test_a_move_that_is_called_off_leaves_no_reader_that_channels_wait_for(spark
     context = RunContext(deployment, Folders(tmp_path / ".weft"), analyse(spark, deployment).schemas)
     fragments = cut(deployment, place(deployment), lambda query, operator: False, passes_by_sql)
     shape = next(one for one in fragments if "shape" in one.operators)
-    engine = SparkEngine(Ways(spark, Times({}), lambda commit: None), context, lambda home, site: None)
+    ways = Ways(spark, Times({}), lambda commit: None)
+    engine = SparkEngine("a", ways, context, lambda home, site: None, StageTimes(spark))
     readers, task = context.folders.stream("q.keep").readers, Task(shape, plan=1)
     engine.warm(task, [])
     assert [path.name.partition("~")[0] for path in readers.iterdir()] == [shape.id]

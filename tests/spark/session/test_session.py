@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 import weft
 from tests import ROOT
 from weft.spark.session.lent import Lent, let_go
-from weft.spark.session.settings import COLLECTOR, EXCLUDED, JAVA_OPTIONS, settings, with_conf
+from weft.spark.session.settings import BULK, EXCLUDED, JAVA_OPTIONS, SLOW, settings, with_conf
 from weft.spark.session.starting import start_session
 
 WAIT_S_MAX = 240.0
@@ -98,9 +99,12 @@ def test_the_users_settings_win_and_java_hears_of_both(tmp_path: Path) -> None:
     assert both[JAVA_OPTIONS].endswith(" -Dmine=1")
     left_out = with_conf(ours, {EXCLUDED: "a.Rule"})[EXCLUDED]
     assert left_out == f"{ours[EXCLUDED]},a.Rule"
-    chosen = with_conf(ours, {JAVA_OPTIONS: "-XX:+UseParallelGC"})[JAVA_OPTIONS]
-    assert COLLECTOR not in chosen
-    assert "java.io.tmpdir" in chosen
+    for java in (BULK, SLOW):
+        ours = settings(tmp_path / "log4j2.properties", tmp_path, java)
+        chosen = with_conf(ours, {JAVA_OPTIONS: "-XX:+UseG1GC"})[JAVA_OPTIONS]
+        assert re.findall(r"Use\w+GC", chosen) == ["UseG1GC"], "Java starts with one collector only"
+        assert "MaxNewSize" not in chosen
+        assert "java.io.tmpdir" in chosen
 
 
 def test_sockets_are_given_up_where_their_names_would_be_too_long(tmp_path: Path) -> None:

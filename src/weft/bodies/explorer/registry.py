@@ -11,7 +11,17 @@ from typing import Any
 from weft.bodies.explorer.explore import Result, run
 from weft.bodies.explorer.replay import BadScenario, Replayed, Scenario, replay
 from weft.bodies.explorer.world import World
-from weft.bodies.explorer.worlds import balancing, control, exclusion, hosting, move, scaling, torn
+from weft.bodies.explorer.worlds import (
+    balancing,
+    connection,
+    control,
+    counting,
+    exclusion,
+    hosting,
+    move,
+    scaling,
+    torn,
+)
 
 _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
     "hosting": lambda as_published, long: (*hosting.worlds(as_published, long), *torn.hosts()),
@@ -20,6 +30,8 @@ _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
     "exclusion": exclusion.worlds,
     "scaling": scaling.worlds,
     "control": control.worlds,
+    "connection": connection.worlds,
+    "counting": counting.worlds,
 }
 NAMES = tuple(_WORLDS)
 

@@ -22,6 +22,7 @@ from statistics import median
 from typing import Any
 
 from weft.bodies.live.calibration import cores
+from weft.bodies.live.embedded import EmbeddedSites
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Deployment, Link, Operator, Query, Sink, Site, Source, Trace, Watermark
 from weft.plan.judging.batch_costs import SHIPPED, BatchCosts
@@ -122,10 +123,10 @@ class _Heard:
 
     def __call__(self, run: Run) -> None:
         now_s = time.monotonic()
-        if run.flowing_s is None or run.progress is None or now_s < self._due_s:
+        if run.flowing_s is None or not isinstance(run.sites, EmbeddedSites) or now_s < self._due_s:
             return
         self._due_s = now_s + LOOK_S
-        for name, fragment in list(run.progress.engine.runs.items()):
+        for name, fragment in list(run.sites.runs.items()):
             for report in [] if fragment.query is None else fragment.query.recentProgress:
                 took_ms = report["durationMs"].get("triggerExecution")
                 if took_ms is None or report["durationMs"].get("addBatch") is None:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from weft.bodies.live.transport import Transport
+from weft.bodies.live.transport import DESK, Address, Transport, host
 from weft.protocol.machine import (
     CancelTimer,
     Effect,
@@ -21,15 +21,22 @@ from weft.protocol.machine import (
 )
 from weft.protocol.messages import BadMessage, FragmentRunning, StartFragment, decode, encode
 
+THE_DESK = "conductor"
+"""The desk's name in its machine and in stories."""
+
 Perform = Callable[[Effect], None]
 Tell = Callable[[str], None]
 
 
 class Carrier:
-    """Feeds one machine, one input at a time, and performs its effects in order."""
+    """Feeds one machine, one input at a time, and performs its effects in order.
 
-    def __init__(self, machine: Machine, transport: Transport, perform: Perform, story: Tell) -> None:
+    A machine knows others by name: a host its desk, the desk its hosts by their sites.
+    """
+
+    def __init__(self, machine: Machine, address: Address, transport: Transport, perform: Perform, story: Tell) -> None:
         self.machine = machine
+        self.address = address
         self.failure: BaseException | None = None
         self._transport = transport
         self._perform = perform
@@ -41,18 +48,18 @@ class Carrier:
 
     def start(self) -> None:
         """Open the place to messages and begin."""
-        self._transport.open(self.machine.name, self._deliver)
+        self._transport.open(self.address, self._deliver)
         self._thread.start()
 
     def stop(self) -> None:
         """Take no more inputs; what is under way ends first."""
-        self._transport.close(self.machine.name)
+        self._transport.close(self.address)
         self._inputs.put(None)
         self._thread.join(timeout=30)
 
     def kill(self) -> None:
         """Stop without a word: what is queued is lost."""
-        self._transport.close(self.machine.name)
+        self._transport.close(self.address)
         self._killed = True
         self._inputs.put(None)
 
@@ -60,9 +67,16 @@ class Carrier:
         """Tell the machine something; returns at once."""
         self._inputs.put(fact)
 
-    def _deliver(self, sender: str, data: bytes) -> None:
+    def _peer(self, name: str) -> Address:
+        return host(name) if self.address == DESK else DESK
+
+    def _deliver(self, sender: Address, data: bytes) -> None:
+        name = sender.site or THE_DESK
+        if sender != self._peer(name):
+            self._story(f"# {self.machine.name} refused a message from {sender}: it does not speak with that")
+            return
         try:
-            self._inputs.put(Received(sender, decode(data)))
+            self._inputs.put(Received(name, decode(data)))
         except BadMessage as error:
             self._story(f"# {self.machine.name} refused a message from {sender}: {error}")
 
@@ -94,7 +108,7 @@ class Carrier:
         for effect in effects:
             match effect:
                 case Send(to=to, message=message):
-                    self._transport.send(self.machine.name, to, encode(message))
+                    self._transport.send(self.address, self._peer(to), encode(message))
                 case SetTimer(name=name, after_ms=after_ms):
                     self._timers[name] = time.monotonic() + after_ms / 1000
                 case CancelTimer(name=name):

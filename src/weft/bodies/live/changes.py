@@ -17,7 +17,7 @@ from weft.model import Placement
 from weft.model.wishes import MoveTo, TakeOver, Wish
 from weft.plan.changing.difference import Recut, difference
 from weft.plan.changing.fragments import Fragment
-from weft.plan.changing.next_plan import next_plan
+from weft.plan.changing.next_plan import as_made, next_plan
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
 from weft.plan.changing.task import GoesOn, Task, homes_of
 from weft.protocol.machine import Effect, Input
@@ -106,6 +106,7 @@ class Changes:
 
     def ask(self, wish: Wish) -> Asked:
         """Ask for a change; one that is impossible is refused at once."""
+        wish = as_made(self.in_force.deployment, wish)
         with self._lock:
             number = max([self.in_force.number, *self.asked]) + 1
             asked = Asked(number, wish, self.clock_s(), [])
@@ -175,6 +176,7 @@ class Changes:
                 for move in self.asked[number].moves:
                     last_ms = max((self._last_commit_ms.get(old.id, 0.0) for old in change.olds), default=0.0)
                     move.last_before_ms, move.ended_ms = last_ms or None, time.time() * 1000
+                    move.olds = tuple(old.id for old in change.olds)
                 try:
                     self._write(change, then, {name: unpack(held, GoesOn) for name, held in carried})
                 except Exception as error:
@@ -199,14 +201,21 @@ class Changes:
         self.plan, self.generations, self.gates = then, generations, gates
 
     def committed(self, fragment: str, moment_ms: float) -> None:
-        """A commit tells when a fragment last wrote and, after a move, how long the pause was."""
-        self._last_commit_ms[fragment] = moment_ms
+        """A commit tells when a fragment last wrote and, after a move, how long the pause was.
+
+        Sites tell of commits later than they make them, and not in the order of one another: what was committed before
+        a move's fragments had ended came before its pause, whenever it is heard of.
+        """
+        self._last_commit_ms[fragment] = max(moment_ms, self._last_commit_ms.get(fragment, 0.0))
         for move in self.moves:
-            if move.last_before_ms is None or move.pause_ms is not None or move.number > self.in_force.number:
+            if not move.ended_ms or move.number > self.in_force.number:
                 continue
-            one = next((found for found in self.fragments if found.id == fragment), None)
-            if one is not None and one.query == move.query and move.operator in one.operators:
-                move.resumed(moment_ms)
+            if moment_ms <= move.ended_ms and fragment in move.olds:
+                move.paused(moment_ms)
+            elif moment_ms > move.ended_ms and move.last_before_ms is not None and move.pause_ms is None:
+                one = next((found for found in self.fragments if found.id == fragment), None)
+                if one is not None and one.query == move.query and move.operator in one.operators:
+                    move.resumed(moment_ms)
 
     def close(self) -> None:
         """No more is done."""

@@ -10,14 +10,13 @@ from functools import partial
 from weft.bodies.live.calibration import known_costs
 from weft.bodies.live.carrier import Carrier, Tell
 from weft.bodies.live.moves import Asked
-from weft.bodies.live.transport import Transport
+from weft.bodies.live.transport import CONTROLLER, Transport
 from weft.model import Deployment, Placement
 from weft.plan import counting_hops
 from weft.protocol.control import Advise, AskFor, Controller, Decline, Rounds
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import Ask
 
-CONTROLLER = "controller"
 THE_END = "the run ends"
 
 
@@ -31,7 +30,8 @@ class Controlling:
         self.tell_desk: Callable[[Input], None] = lambda fact: None
         self._running = running
         self._rounds = Rounds(counting_hops(deployment, known_costs()[0].hop_ms), running())
-        self._carrier = Carrier(Controller(CONTROLLER, advises=advises), transport, self._perform, story)
+        machine = Controller(CONTROLLER.role, advises=advises)
+        self._carrier = Carrier(machine, CONTROLLER, transport, self._perform, story)
         self._waiting: dict[int, Asked] = {}
         self._lock = threading.Lock()
         self._leaving = False

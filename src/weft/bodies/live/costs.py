@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from weft.model import Query
-from weft.plan.changing.fragments import Fragment
 from weft.plan.observing.regression import Costs, fit
-from weft.spark.fragments.counts import BatchCounts, records_in, records_out
-from weft.spark.measuring.progress import Work
+from weft.protocol.reporting import BatchWeighed
 
 BATCHES_MAX = 256
 WARMING = 3  # batches of a start that pay for what later ones find ready: compiled code, Python processes
@@ -31,16 +27,18 @@ class Taken:
 class _Batches:
     """Batches of a fragment as it is cut now: a row of records into each operator, and the work they were."""
 
-    fragment: Fragment
+    query: str
+    operators: tuple[str, ...]
+    start: tuple[str, int]
     seen: int = 0
     records: deque[list[float]] = field(default_factory=lambda: deque(maxlen=BATCHES_MAX))
-    work: deque[Work] = field(default_factory=lambda: deque(maxlen=BATCHES_MAX))
+    work: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=BATCHES_MAX))
 
     def costs(self) -> Costs | None:
         """What the batches tell of the costs in them."""
         if not self.records:
             return None
-        tasks, work_ms = np.array([(work.tasks, work.ms) for work in self.work]).T
+        tasks, work_ms = np.array(self.work).T
         return fit(np.array(self.records), tasks, work_ms)
 
 
@@ -52,46 +50,31 @@ class OperatorCosts:
         self._batches: dict[str, _Batches] = {}
         self._known_ms: dict[tuple[str, str], float] = {}
 
-    def add(
-        self,
-        query: Query,
-        fragment: Fragment,
-        counts: BatchCounts,
-        observed: Mapping[str, int],
-        from_files: Mapping[str, int],
-        work: Work | None,
-    ) -> None:
-        """A batch is done."""
-        entered = {key: from_files.get(key[1], 0) if rows is None else rows for key, rows in counts.entered.items()}
-        all_in = sum(entered.values())
-        gave = records_out(query, fragment, counts.committed, observed, all_in)
-        took = records_in(query, fragment, entered, gave)
-        for name in fragment.operators:
-            into, out = took[name], gave[name]
+    def add(self, life: str, batch: BatchWeighed) -> None:
+        """A batch is done, in a life of its site; a fragment that starts anew warms up again."""
+        for name, into, out in zip(batch.operators, batch.into, batch.out, strict=True):
             if into is not None and out is not None:
-                taken = self.taken.setdefault((query.name, name), Taken())
+                taken = self.taken.setdefault((batch.query, name), Taken())
                 taken.records_in += into
                 taken.records_out += out
-        held = self._batches.get(fragment.id)
-        if held is None or held.fragment.operators != fragment.operators:
-            held = self._batches[fragment.id] = _Batches(fragment)
+        held, start = self._batches.get(batch.fragment), (life, batch.start)
+        if held is None or held.operators != batch.operators:
+            held = self._batches[batch.fragment] = _Batches(batch.query, batch.operators, start)
+        if held.start != start:
+            held.start, held.seen = start, 0
         held.seen += 1
-        if work is not None and held.seen > WARMING and all(took[name] is not None for name in fragment.operators):
-            held.records.append([float(took[name] or 0) for name in fragment.operators])
-            held.work.append(work)
-
-    def started(self, fragment: str) -> None:
-        """A fragment starts anew, and warms up again."""
-        if fragment in self._batches:
-            self._batches[fragment].seen = 0
+        known = [float(rows) for rows in batch.into if rows is not None]
+        if batch.work_ms is not None and held.seen > WARMING and len(known) == len(batch.operators):
+            held.records.append(known)
+            held.work.append((batch.tasks, batch.work_ms))
 
     def weigh(self) -> None:
         """Estimate costs anew from the batches at hand."""
         for held in self._batches.values():
             found = held.costs()
-            if found is not None and held.fragment.query is not None:
-                for name, cost_ms in zip(held.fragment.operators, found.record_ms, strict=True):
-                    self._known_ms[held.fragment.query, name] = cost_ms
+            if found is not None:
+                for name, cost_ms in zip(held.operators, found.record_ms, strict=True):
+                    self._known_ms[held.query, name] = cost_ms
 
     def operators(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Records in and out, selectivity and cost of every operator that has run; None where nothing tells."""

@@ -1,8 +1,9 @@
 """What was counted that no manifest tells? Batches, and records of users' files, over all runs of one state.
 
 Only Spark knows how many records a file held, and it forgets. So what it reported is kept in the state, at every look
-(once a second): after a kill the batches since the last look are missing from these numbers for good, and from nothing
-else. What manifests and offsets tell (results, records of channels and timed sources) is never missing.
+(once a second): what a site had not told when it was lost, or the desk had not kept, is missing from these numbers for
+good, and from nothing else. What manifests and offsets tell (results, records of channels and timed sources) is never
+missing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from weft.spark.measuring.progress import BatchReport
+from weft.protocol.reporting import BatchDone
 
 FILE = "counts.json"
 
@@ -63,20 +64,22 @@ class Counts(msgspec.Struct):
         held = self.fragments.get(fragment)
         return held.batch if held is not None and held.generation == generation else -1
 
-    def take(self, fragment: str, generation: int, report: BatchReport) -> None:
-        """Count a batch, unless it was."""
-        if report.batch <= self.last(fragment, generation):
-            return
+    def take(self, report: BatchDone) -> bool:
+        """Count a batch, unless it was; whether it was not."""
+        fragment = report.fragment
+        if report.batch <= self.last(fragment, report.generation):
+            return False
         held = self.fragments.setdefault(fragment, Counted())
-        held.generation, held.batch = generation, report.batch
-        held.batches += 1
-        held.busy_ms += report.duration_ms
+        held.generation, held.batch = report.generation, report.batch
+        held.batches += report.batches
+        held.busy_ms += report.busy_ms
         for source, rows in report.sources.items():
             held.sources.setdefault(source, FromFiles()).records += rows
         for source, bad in report.bad.items():
             held.sources.setdefault(source, FromFiles()).bad += bad
         for operator, rows in report.operators.items():
             held.operators[operator] = held.operators.get(operator, 0) + rows
+        return True
 
     def follow(self, reading: Mapping[str, Collection[str]]) -> None:
         """Know who reads which source of files: one that comes later goes on where those that ended were."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from weft.bodies.live.carrier import Carrier, Tell
+from weft.bodies.live.carrier import THE_DESK, Carrier, Tell
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.epochs import DeskEpochs
-from weft.bodies.live.transport import Transport
+from weft.bodies.live.transport import DESK, Transport
 from weft.protocol.hosting import AllDone, AllRunning, AllStopped, FragmentIsDown, GaveUp, Remember
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import Desk, InForce, Leave
-
-DESK = "conductor"
-"""The desk's name in messages and stories."""
 
 
 class DeskBody:
@@ -25,18 +22,21 @@ class DeskBody:
         self.over = threading.Event()
         self.stopped = threading.Event()
         self.failure: str | None = None
+        self.all_done = False  # by the last that was said of all together
         self.down: dict[str, str] = {}
+        self.given_up: set[str] = set()  # fragments whose site was silent, and may come back
         self.changes = changes
-        self._epochs = DeskEpochs(changes.state, DESK)
+        self._epochs = DeskEpochs(changes.state, THE_DESK)
         self._comes_back = comes_back
         self._leaving = False
-        self.carrier = Carrier(Desk(DESK, self._epochs.remembered()), transport, self._perform, story)
+        machine = Desk(THE_DESK, self._epochs.remembered())
+        self.carrier = Carrier(machine, DESK, transport, self._perform, story)
         changes.feed = self.carrier.feed
 
-    def start(self) -> None:
-        """Begin, and let the plan in force run."""
+    def start(self, found: tuple[tuple[str, int], ...] = ()) -> None:
+        """Begin, and let the plan in force run; `found` runs as it has it already, under these epochs."""
         self.carrier.start()
-        self.carrier.feed(InForce(self.changes.in_force.number, self.changes.starts()))
+        self.carrier.feed(InForce(self.changes.in_force.number, self.changes.starts(), found or None))
 
     def tell(self, fact: Input) -> None:
         """Tell the desk something."""
@@ -60,19 +60,24 @@ class DeskBody:
     def _hear(self, effect: Effect) -> None:
         match effect:
             case AllRunning():
+                self.all_done = False
                 self.running.set()
                 self.down.clear()
             case AllDone():
+                self.all_done = True
                 self.running.set()
                 self.over.set()
             case AllStopped():
                 self.stopped.set()
             case FragmentIsDown(fragment=fragment, reason=reason):
+                self.all_done = False
                 self.down[fragment] = reason
             case GaveUp(fragment=fragment, reason=reason):
+                self.all_done = False
                 home = next((one.site for one in self.changes.fragments if one.id == fragment), "")
                 if self._comes_back(home):
                     self.down[fragment] = reason
+                    self.given_up.add(fragment)
                 elif not self._leaving:
                     self.failure = f"{fragment}: {reason}"
                     self.over.set()

@@ -42,7 +42,7 @@ def failed(run: RunView, error: Exception, known: str | None) -> RunFailed | Bad
 
 def _why(run: RunView, error: Exception) -> str:
     lost = isinstance(error, OSError) or "Py4J" in type(error).__name__
-    if run.spark is not None and not run.spark.alive(GONE_S_MAX if lost else 0.0):
+    if run.sites is not None and not run.sites.alive(GONE_S_MAX if lost else 0.0):
         return JAVA_GONE
     if isinstance(error, RunFailed | BadOperator):
         return str(error)

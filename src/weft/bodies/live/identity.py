@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft.model import Deployment
+from weft.plan.dataflow.sharing import as_written
 from weft.spec import as_plain
 
 # What may change between two runs of one state: nothing in it decides what the streams hold.
-_FREE_OPERATOR = ("cost_ms", "selectivity", "queue", "state_kb", "window")
+_FREE_OPERATOR = ("cost_ms", "selectivity", "queue", "state_kb", "window", "pure")
 _FREE_SOURCE = ("record_bytes",)
-SOURCE, OPERATOR, SINK = "source ", "operator ", "sink of "
+SOURCE, OPERATOR, SINK, CHANNELS = "source ", "operator ", "sink of ", "channels"
 
 
 def identity(deployment: Deployment) -> dict[str, Any]:
     """What a state can be resumed with: everything that decides what the streams hold, as plain values."""
-    plain = as_plain(deployment)
+    plain = as_plain(as_written(deployment))
     parts: dict[str, Any] = {}
     for source in plain.get("sources", []):
         parts[f"{SOURCE}{source['name']}"] = _without(source, _FREE_SOURCE)
@@ -25,6 +26,8 @@ def identity(deployment: Deployment) -> dict[str, Any]:
         for operator in query["operators"]:
             parts[f"{OPERATOR}{query['name']}.{operator['name']}"] = _without(operator, (*_FREE_OPERATOR, "site"))
         parts[f"{SINK}{query['name']}"] = query["sink"]
+    if "channels" in plain:
+        parts[CHANNELS] = _without(plain["channels"], ("options",))
     return json.loads(json.dumps(parts))  # type: ignore[no-any-return]
 
 
@@ -50,7 +53,7 @@ def _of(parts: Mapping[str, Any], queries: set[str], sources: set[str]) -> dict[
     def is_in(part: str) -> bool:
         if part.startswith(OPERATOR):
             return part.removeprefix(OPERATOR).partition(".")[0] in queries
-        return part in sources or (part.startswith(SINK) and part.removeprefix(SINK) in queries)
+        return part == CHANNELS or part in sources or (part.startswith(SINK) and part.removeprefix(SINK) in queries)
 
     return {part: held for part, held in parts.items() if is_in(part)}
 

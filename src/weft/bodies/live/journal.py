@@ -1,7 +1,8 @@
 """Which plan is in force, and why is everything where it is? One sealed file of the state, written whole each time.
 
 plan.json holds the number of the change that made the plan, the placement with its reasons, the fragments, how often
-each fragment was cut anew (generations), and where those that were started early went on (gates).
+each fragment was cut anew (generations), and where those that were started early went on (gates). Where queries share,
+it also holds which streams stand for which, and the operators behind them: their query may leave the file.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any
 import msgspec
 
 from weft.bodies.live.state import State
-from weft.model import Deployment, Placement
+from weft.model import Deployment, Operator, Placement
 from weft.plan.changing.fragments import Fragment, with_queries
 from weft.plan.changing.running_plan import RunningPlan
+from weft.plan.dataflow.sharing import made_for_others
 
 FILE = "plan.json"
 
@@ -29,6 +31,8 @@ class Held:
     fragments: tuple[Fragment, ...]
     generations: dict[str, int] = field(default_factory=dict)
     gates: dict[str, Any] = field(default_factory=dict)
+    stands: dict[str, str] = field(default_factory=dict)
+    operators: dict[str, Operator] = field(default_factory=dict)
 
     def plan(self, deployment: Deployment) -> RunningPlan:
         """The plan in force, of a deployment that has all its queries."""
@@ -54,7 +58,12 @@ def held(found: Mapping[str, Any]) -> Held:
     backups = {stream: tuple(sites) for stream, sites in found.get("backups", {}).items()}
     placement = Placement(homes, instances, backups, found.get("reasons", {}))
     fragments = tuple(msgspec.convert(with_queries(value), Fragment) for value in found["fragments"])
-    return Held(found["number"], placement, fragments, dict(found["generations"]), dict(found["gates"]))
+    shared = found.get("shared", {})
+    operators = {stream: msgspec.convert(plain, Operator) for stream, plain in shared.get("operators", {}).items()}
+    return Held(
+        found["number"], placement, fragments, dict(found["generations"]), dict(found["gates"]),
+        dict(shared.get("stands", {})), operators,
+    )  # fmt: skip
 
 
 def write(state: State, plan: RunningPlan, generations: Mapping[str, int], gates: Mapping[str, Any]) -> None:
@@ -71,5 +80,14 @@ def write(state: State, plan: RunningPlan, generations: Mapping[str, int], gates
             "fragments": [asdict(fragment) for fragment in plan.fragments],
             "generations": dict(generations),
             "gates": dict(gates),
+            **_shared(plan.deployment),
         },
     )
+
+
+def _shared(deployment: Deployment) -> dict[str, Any]:
+    """What queries share, where they do."""
+    if deployment.sharing is None or not deployment.sharing.stands:
+        return {}
+    operators = {stream: asdict(operator) for stream, operator in made_for_others(deployment).items()}
+    return {"shared": {"stands": dict(deployment.sharing.stands), "operators": operators}}

@@ -16,7 +16,7 @@ from weft.bodies.live.counts import Counts
 from weft.bodies.live.uptime import Uptime
 from weft.model import Deployment, Query, dataflow, sink_name
 from weft.plan.judging.promises import judged, kept
-from weft.spark.fragments.outputs import Commit
+from weft.protocol.reporting import Committed
 
 RECENT_S = 10.0
 LATENCIES_MAX = 4096
@@ -87,28 +87,27 @@ class Meter:
         self._batches: dict[str, dict[int, float]] = {}  # of each fragment: when its first ones were committed
         self._lock = threading.Lock()
 
-    def committed(self, commit: Commit) -> None:
-        """A segment or sink batch is there for good."""
-        manifest = commit.manifest
+    def committed(self, commit: Committed, ago_s: float = 0.0) -> None:
+        """A segment or sink batch is there for good, since so many seconds."""
         with self._lock:
             self.commits += 1
             if commit.late:
-                self._left_out(commit.stream, manifest.rows_total)
+                self._left_out(commit.stream, commit.rows_total)
             begun = self._batches.setdefault(commit.fragment, {})
             if len(begun) < STARTING:
-                begun[manifest.batch] = manifest.committed_ms
-            if not commit.is_sink:
+                begun[commit.batch] = commit.committed_ms
+            if not commit.sink or commit.late:
                 return
-            self._holds(commit.stream, manifest.rows_total)
-            self._given[commit.stream] = self._given.get(commit.stream, 0) + manifest.rows
+            self._holds(commit.stream, commit.rows_total)
+            self._given[commit.stream] = self._given.get(commit.stream, 0) + commit.rows
             recent = self._recent.setdefault(commit.stream, deque())
-            recent.append((time.monotonic(), manifest.rows))
+            recent.append((time.monotonic() - ago_s, commit.rows))
             while recent and recent[0][0] < time.monotonic() - RECENT_S:
                 recent.popleft()
-            if manifest.rows and manifest.birth_ms is not None:
-                first, last = manifest.birth_ms
+            if commit.rows and commit.birth_ms is not None:
+                first, last = commit.birth_ms
                 latencies = self._latencies.setdefault(commit.stream, Latencies())
-                latencies.add(manifest.committed_ms - last, manifest.committed_ms - first, manifest.rows)
+                latencies.add(commit.committed_ms - last, commit.committed_ms - first, commit.rows)
                 self._born.setdefault(commit.stream, deque(maxlen=LATENCIES_MAX)).append(first)
                 self._spans[commit.stream] = self._spans.get(commit.stream, 0) + 1
 
@@ -168,9 +167,14 @@ class Meter:
             "dropped": late,  # live, nothing is dropped but what comes too late
             "late": late,
             "bad_records": sum(self.bad_of(name) for name in dataflow(self.deployment).sources_of(query.name)),
+            "results": "at least once" if self._may_double(query) else "each once",
             "promise": promise,
             "promise_kept": kept(promise),
         }
+
+    def _may_double(self, query: Query) -> bool:
+        """Whether a crash may let readers of a query's results find some of them twice."""
+        return any(sink.at_least_once for sink in query.sinks)
 
     def late_of(self, stream: str) -> int:
         """Records that the watermark of an operator (`query.operator`) has left out."""

@@ -31,6 +31,8 @@ class Move:
     ended_ms: float = 0.0
     decided_ms: float = 0.0
     up_ms: float = 0.0
+    olds: tuple[str, ...] = ()  # the fragments that ended for it
+    resumed_ms: float = 0.0
     spent_ms: dict[str, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -46,11 +48,18 @@ class Move:
     def resumed(self, moment_ms: float) -> None:
         """The first commit after: how long the pause was, and what it went by with."""
         assert self.last_before_ms is not None
+        self.resumed_ms = moment_ms
         self.pause_ms = round(moment_ms - self.last_before_ms, 1)
         up_ms = min(self.up_ms or moment_ms, moment_ms)
         moments = (self.last_before_ms, self.ended_ms, self.decided_ms, up_ms, moment_ms)
         spent = (max(0.0, after - before) for before, after in pairwise(moments))
         self.spent_ms = dict(zip(SPENT, (round(each, 1) for each in spent), strict=True))
+
+    def paused(self, moment_ms: float) -> None:
+        """A commit before the end is heard of: the pause began no sooner."""
+        self.last_before_ms = max(moment_ms, self.last_before_ms or 0.0)
+        if self.pause_ms is not None:
+            self.resumed(self.resumed_ms)
 
 
 @dataclass(slots=True)

@@ -19,6 +19,9 @@ from weft.model import Deployment, PartitionAt, Placement
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.observing.measured import with_measured, with_series
 from weft.spark.fragments.outputs import claims_of
+from weft.spark.kafka.client import KafkaTrouble
+from weft.spark.kafka.jars import NoJars
+from weft.spark.kafka.topics import check_topics
 from weft.spark.storage.disk import Damaged
 
 
@@ -74,6 +77,13 @@ class Opening:
             self.notes = [*(note for note in self.notes if note not in taken), *taken]
         return known
 
+    def _refuse_without_kafka(self) -> None:
+        """Refuse topics that are not there, a broker that does not answer, and jars that cannot be had."""
+        try:
+            self.notes += check_topics(self.deployment)
+        except (KafkaTrouble, NoJars) as error:
+            raise CannotRun(str(error)) from error
+
     def would_remove(self) -> Removal:
         """What starting over would remove; CannotRun where it must not."""
         self.refuse()
@@ -87,13 +97,21 @@ class Opening:
     def look(self) -> Placement:
         """Refuse what can be refused before the state is taken; where everything is to run."""
         placement = self.refuse()
+        self._refuse_without_kafka()
         with _refused():
             self._resuming().look(self.options.fresh)
         return placement
 
-    def resume(self) -> dict[str, Any] | None:
-        """Take up the state as it was left, or start over; a finished run gives its summary again."""
+    def resume(self, runs: bool = False) -> dict[str, Any] | None:
+        """Take up the state as it was left, or start over; a finished run gives its summary again.
+
+        Where sites run on (`runs`) nothing is looked at but whether it is the same file.
+        """
         resuming = self._resuming()
+        if runs:
+            with _refused():
+                resuming.join(self.options.fresh)
+            return None
         with _refused():
             resuming.look(self.options.fresh)
             if self.options.fresh:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from weft.bodies.live.embedded import EmbeddedSites
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source, Trace, Watermark, dataflow
 from weft.plan.dataflow.event_times import watermark_of
@@ -160,10 +161,10 @@ class _Profile:
 
         def watch(seen: Run) -> None:
             nonlocal told
-            if seen.progress is None or seen.flowing_s is None:
+            if seen.flowing_s is None or not isinstance(seen.sites, EmbeddedSites):
                 return
             at_s = seen.flowed_s()
-            runs = list(seen.progress.engine.runs.values())
+            runs = list(seen.sites.runs.values())
             tried.saw(at_s, sum(rows for one in runs for rows in one.taken_sources().values()))
             for step in tried.steps(at_s)[told:]:
                 told += 1

@@ -120,6 +120,13 @@ class Resuming:
         finished = self.state.read("finished.json")
         return None if finished is None else self._finished(finished)
 
+    def join(self, fresh: bool) -> None:
+        """Take up a state whose sites run on while the desk was away; CannotRun with another file, or to start over."""
+        record = self._record(fresh=False)
+        if record is None or fresh or self._is_changed(record):
+            why = "with --fresh" if fresh else "with another file"
+            raise CannotRun(f"sites of {self.state.path} still run: stop them with `weft stop` to go on {why}")
+
     def _refuse_too_late(self) -> None:
         """Refuse to go on where windows were closed for good and sources hold other files now."""
         # A recording was laid down whole before its first record was given: what becomes of its file is another matter

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,64 +15,70 @@ from weft.bodies.live.assembly import assemble
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.controlling import Controlling
 from weft.bodies.live.desk import DeskBody
+from weft.bodies.live.embedded import EmbeddedSites
 from weft.bodies.live.every import Every
 from weft.bodies.live.failing import RunFailed, failed
+from weft.bodies.live.house import House
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
 from weft.bodies.live.opening import Opening, Options
+from weft.bodies.live.processes.roll import running
 from weft.bodies.live.progress import Progress
-from weft.bodies.live.resuming import CLOSING, Removal, source_files
-from weft.bodies.live.running import Running
-from weft.bodies.live.sites import Sites
+from weft.bodies.live.reports import Reports
+from weft.bodies.live.resuming import CLOSING, Removal, note_closing, source_files
+from weft.bodies.live.sharing import to_run
+from weft.bodies.live.site import cut_of
 from weft.bodies.live.state import STOP, CannotRun, State
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.story_file import StoryFile
 from weft.bodies.live.summary import status_of, summary_of
-from weft.bodies.live.transport import InProcess
-from weft.bodies.live.valid import valid
-from weft.model import Deployment, Placement
+from weft.model import Deployment, Placement, sink_name
 from weft.model.wishes import MoveTo, Wish
 from weft.plan.changing.fragments import Fragment
-from weft.plan.dataflow.ordering import with_ordering
+from weft.plan.dataflow.real_time import real_time_notes
 from weft.protocol.hosting import Want
-from weft.spark import embedded
-from weft.spark.engine import SparkEngine
+from weft.protocol.reporting import Committed, Event
 from weft.spark.failures.causes import cause_of
-from weft.spark.fragments.outputs import Commit
-from weft.spark.measuring.progress import StageTimes
+from weft.spark.sources import flowing
 
 __all__ = ["Options", "Run"]
 
 STATUS_EVERY_S = 1.0
 STOP_S_MAX = 60.0
 START_S_MAX = 600.0
+FIRST_BATCHES_S_MAX = 30.0
+HEARD_S_MAX = 5.0
+
+Housing = Callable[[Deployment, State, Options, Callable[[str], None]], House]
+"""Makes who keeps the sites: of a deployment, its state, how it was asked for, and who writes the story."""
 
 
 class Run:
-    """One run of a deployment, embedded: all sites in this process, over one local Spark."""
+    """One run of a deployment: the desk's side of it. It knows sites by what they say; who keeps them is its house."""
 
-    def __init__(self, deployment: Deployment, state: Path, options: Options) -> None:
+    def __init__(self, deployment: Deployment, state: Path, options: Options, house: Housing | None = None) -> None:
         state = Path(state).resolve()
-        self.deployment = deployment = with_ordering(valid(deployment))
         self.options = options
-        self.state = State(state, deployment.store.fsync)
+        self.state = State(state, deployment.store.fsync, deployment.channels)
+        self.deployment = deployment = to_run(deployment, self.state, options.fresh)
         self.meter = Meter(deployment)
         self.placement = Placement()
         self.phase = "starting"
         self.done = False  # all was read to the end, with nothing left to go on with
         self.warnings: list[str] = []
-        self.notes: list[str] = []
+        self.notes: list[str] = real_time_notes(deployment)
         self.started_s = time.monotonic()
         self.flowing_s: float | None = None
         self.stopping_s: float | None = None
-        self.spark: embedded.Embedded | None = None
+        self.sites: House | None = None
+        self._house: Housing = EmbeddedSites if house is None else house
         self.changes: Changes | None = None
         self.progress: Progress | None = None
         self._flowed_before_s = 0.0
         self._over = threading.Event()
         self._desk: DeskBody | None = None
-        self._sites: Sites[SparkEngine] | None = None
+        self._reports: Reports | None = None
         self._story: Callable[[str], None] = lambda line: None
         self._opening = Opening(deployment, self.state, options)
         self._steering = Steering(self)
@@ -85,7 +92,7 @@ class Run:
         self.state.lock()
         story = None
         try:
-            already = self._opening.resume()
+            already = self._opening.resume(bool(running(self.state.path)))
             self.notes += self._opening.notes
             if already is not None:
                 return already
@@ -127,15 +134,14 @@ class Run:
         self._story(f"# {text}")
 
     def _begin(self, watch: Callable[[Run], None]) -> None:
-        parts = assemble(self.deployment, self.placement, self.state, self.meter, self.options, self._committed)
-        self.spark, self.changes = parts.spark, parts.changes
+        self.sites = sites = self._house(self.deployment, self.state, self.options, self._story)
+        transport = sites.transport
+        self.changes, wishes = assemble(self.deployment, self.placement, self.state, sites.open(self._is_over))
         self.changes.clock_s = self.flowed_s
-        transport = InProcess()
-        self._sites = sites = Sites(self.state, parts.engines, transport, self._story)
-        running = Running(self.deployment, sites.engines, lambda: self.fragments, StageTimes(parts.spark.session))
-        self.progress = Progress(self.meter, running, self.state)
-        for site in self.deployment.sites:
-            sites.start(site.name)
+        self._reports = Reports(transport, self._heard, partial(note_closing, self.state, self.deployment), self._story)
+        self._reports.start()
+        self.progress = Progress(self.meter, lambda: self.fragments, self._reports.inbox, self.state, self._committed)
+        sites.start()
         self._desk = desk = DeskBody(self.changes, transport, self._story, self._comes_back)
         if self.deployment.control.advise is not None:
             self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
@@ -143,20 +149,63 @@ class Run:
         self._controlling.tell_desk, self.changes.hand_on = desk.tell, self._controlling.wish
         self._controlling.start()
         self.phase = "launching"
-        desk.start()
+        found = self._found()
+        desk.start(found)
         deadline = time.monotonic() + START_S_MAX
         while not desk.running.wait(0.1) and not self._is_over():
             watch(self)
-            self._check_carriers()
+            self._reports.look()
+            self._check()
+            self._bring_back()
             if time.monotonic() > deadline:
                 raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s")
+        self._wait_for_first_batches(watch)
         if not self._is_over():
-            self._flowed_before_s = self.spark.let_flow()
+            # What runs on has flowed meanwhile: then the clock goes on, too.
+            goes_on = flowing.flowed_s(self.state.folders) if found else None
+            self._flowed_before_s = flowing.let_flow(self.state.folders) if goes_on is None else goes_on
             self._steering.resume(self._flowed_before_s)
             self.flowing_s = time.monotonic()
             self.phase = "running"
-            for wish in parts.wishes:
+            for wish in wishes:
                 self.ask(wish)
+
+    def _found(self) -> tuple[tuple[str, int], ...]:
+        """What runs already as the plan in force has it, each under its epoch."""
+        assert self.changes is not None
+        assert self.sites is not None
+        found = []
+        for fragment in self.fragments:
+            cut = cut_of(fragment, self.changes.generations.get(fragment.id, 0))
+            runs = self.sites.runs_of(fragment.site)
+            found += [(one.fragment, one.epoch) for one in runs if (one.fragment, one.cut) == (fragment.id, cut)]
+        return tuple(found)
+
+    def _bring_back(self) -> None:
+        """Let fragments run again that were given up with their site, now that it is heard of."""
+        assert self._desk is not None
+        for fragment in self.fragments:
+            if fragment.id in self._desk.given_up and fragment.site not in self.crashed:
+                self._desk.given_up.discard(fragment.id)
+                self._desk.tell(Want(fragment.id, fragment.site))
+
+    def _wait_for_first_batches(self, watch: Callable[[Run], None]) -> None:
+        """Let every fragment be through with its first batch, which is slow, before sources begin to flow."""
+        assert self.progress is not None
+        assert self._reports is not None
+        deadline = time.monotonic() + FIRST_BATCHES_S_MAX
+        while self.options.measured and not self.progress.begun() and not self._is_over():
+            self._over.wait(0.05)
+            watch(self)
+            self._reports.look()
+            self._check()
+            if time.monotonic() > deadline:
+                self.note(f"not all fragments were through with a first batch after {FIRST_BATCHES_S_MAX:.0f} s")
+                return
+
+    def _heard(self, site: str, life: str, event: Event, now_ms: float) -> None:
+        assert self.progress is not None
+        self.progress.hear(site, life, event, now_ms)
 
     def _in_force(self) -> Placement:
         return self.changes.placement if self.changes is not None else self.placement
@@ -165,13 +214,13 @@ class Run:
         return self._over.is_set() or (self._desk is not None and self._desk.over.is_set())
 
     def _comes_back(self, site: str) -> bool:
-        """True if a site is lost, and the scenario has its return in store."""
-        return site in self.crashed and self._steering.comes_back(site)
+        """True if a site is lost, and may be heard of again, or the scenario has its return in store."""
+        assert self.sites is not None
+        return self.sites.comes_back(site) or (site in self.crashed and self._steering.comes_back(site))
 
-    def _committed(self, commit: Commit) -> None:
-        self.meter.committed(commit)
+    def _committed(self, commit: Committed) -> None:
         if self.changes is not None:
-            self.changes.committed(commit.fragment, commit.manifest.committed_ms)
+            self.changes.committed(commit.fragment, commit.committed_ms)
 
     def flowed_s(self) -> float:
         """Seconds that sources have flowed, in earlier starts of this run too."""
@@ -190,7 +239,7 @@ class Run:
     @property
     def crashed(self) -> set[str]:
         """Sites that are lost."""
-        return self._sites.lost if self._sites else set()
+        return self.sites.lost if self.sites else set()
 
     @property
     def _failure(self) -> str | None:
@@ -207,30 +256,36 @@ class Run:
 
     def crash(self, site: str) -> None:
         """Lose a site: its agent and all it runs, at once."""
-        assert self._sites is not None, "sites are lost by a run that has begun"
-        self._sites.crash(site)
+        assert self.sites is not None, "sites are lost by a run that has begun"
+        assert self._reports is not None
+        self.sites.crash(site)
+        self._reports.inbox.lose(site)
 
     def restart(self, site: str) -> None:
         """A lost site comes back, knowing only the epochs it was to remember."""
-        assert self._sites is not None, "sites come back to a run that has begun"
+        assert self.sites is not None, "sites come back to a run that has begun"
         assert self._desk is not None
-        self._sites.start(site)
+        self.sites.restart(site)
         for fragment in self.fragments:
             if fragment.site == site:
                 self._desk.tell(Want(fragment.id, site))
 
-    def _check_carriers(self) -> None:
-        for part in ([self._desk.carrier] if self._desk else [], self._sites.carriers() if self._sites else []):
-            for carrier in part:
-                if carrier.failure is not None:
-                    why = cause_of(carrier.failure, self.deployment.folder, places=[str(self.state.path)]).text
-                    raise RunFailed(f"{carrier.machine.name}: {why}") from carrier.failure
+    def _check(self) -> None:
+        """RunFailed where the desk's machines have failed, or what sites stand on is gone."""
+        assert self.sites is not None
+        self.sites.check()
+        carrier = self._desk.carrier if self._desk else None
+        if carrier is not None and carrier.failure is not None:
+            why = cause_of(carrier.failure, self.deployment.folder, places=[str(self.state.path)]).text
+            raise RunFailed(f"{carrier.machine.name}: {why}") from carrier.failure
 
     def _wait(self, watch: Callable[[Run], None]) -> None:
         ends_s = None if self.options.seconds is None else (self.flowing_s or time.monotonic()) + self.options.seconds
         look = Every(STATUS_EVERY_S, self._look)
+        assert self._reports is not None
         while not self._is_over():
             self._over.wait(0.05)
+            self._reports.look()
             if ends_s is not None and time.monotonic() >= ends_s:
                 break
             look.look()
@@ -240,18 +295,15 @@ class Run:
     def _look(self) -> None:
         """Once a second: is all well, how far is it, what is asked for?"""
         assert self.progress is not None
-        assert self.spark is not None
-        if not self.spark.alive():
-            raise RunFailed("Spark has gone")
-        self._check_carriers()
+        self._check()
+        self._bring_back()
         if self.options.measured:
             self.progress.look()
             self._measurements.look()
             if self.advising is not None and self.flowing_s is not None:
                 self.advising.look(self.flowed_s(), self.progress, self.crashed)
             self.state.tell("status.json", self.status())
-        self.spark.beat()
-        self.progress.engine.look_after()
+        flowing.beat(self.state.folders)
         if self._controlling is not None:
             self._controlling.look_after()
         self._steering.answer()
@@ -260,26 +312,30 @@ class Run:
 
     def _end(self, watch: Callable[[Run], None]) -> dict[str, Any]:
         assert self.progress is not None
-        assert self.spark is not None
-        self.done = done = self._failure is None and self.options.until_done and self.progress.engine.drained()
-        self.phase = "stopping"
-        self.stopping_s = time.monotonic()
-        self.progress.look()
-        (self.state.path / STOP).unlink(missing_ok=True)
+        assert self._reports is not None
         assert self._desk is not None
         assert self._controlling is not None
+        self.done = done = self._all_done()
+        self.phase = "stopping"
+        self.stopping_s = time.monotonic()
+        self._reports.look()
+        self.progress.look()
+        (self.state.path / STOP).unlink(missing_ok=True)
         self._controlling.leave()
         self._desk.leave()
         deadline = time.monotonic() + STOP_S_MAX
         while not self._desk.stopped.wait(0.1) and time.monotonic() < deadline:
             watch(self)
-        self.progress.engine.look_after()
-        self.progress.look(finally_=True)
+            self._reports.look()
+        silent = self._reports.ask({site.name for site in self.deployment.sites} - self.crashed)
+        if silent and self._failure is None:
+            self.note(f"{', '.join(sorted(silent))} did not tell all that was measured: some numbers are too low")
+        self.progress.look()
         self._measurements.look(finally_=True)
         if self._failure is not None:
             raise RunFailed(self._failure)
         if done:
-            self.spark.settle_updates(self.fragments)
+            self._settle()
         self.phase = "stopped"
         summary = summary_of(self)
         self.state.tell("status.json", self.status())
@@ -291,6 +347,40 @@ class Run:
                 self.note("files came to the sources when windows were being closed: some may not be in the results")
         return summary
 
+    def _all_done(self) -> bool:
+        """True if all was read to the end, by the desk's machines, and no site's last report says otherwise.
+
+        The machines count every fragment in force, each in its present epoch: one that has drained while one before it
+        has not counts for nothing. A change under way, or a fragment that failed since, takes back what they said.
+        """
+        assert self.progress is not None
+        assert self._reports is not None
+        assert self._desk is not None
+        if self._failure is not None or not self.options.until_done or not self._desk.all_done:
+            return False
+        deadline = time.monotonic() + HEARD_S_MAX
+        while self.progress.undrained() and time.monotonic() < deadline:
+            time.sleep(0.02)
+            self._reports.look()
+        return self._desk.all_done and not self.progress.undrained()
+
+    def _settle(self) -> None:
+        """Leave the last values in sinks of update mode: where what writes them has run."""
+        assert self._reports is not None
+        updated = {
+            sink_name(query, sink)
+            for query in self.deployment.queries
+            for sink in query.sinks
+            if sink.mode == "update" and sink.path is not None
+        }
+        homes: dict[str, tuple[str, ...]] = {}
+        for fragment in self.fragments:
+            names = tuple(name for name in fragment.sinks if name in updated)
+            if names:
+                homes[fragment.site] = (*homes.get(fragment.site, ()), *names)
+        for site, why in self._reports.settle(homes).items():
+            raise RunFailed(f"the sinks of site {site} hold all results, but not yet only the last of each key: {why}")
+
     def _close(self) -> None:
         if self._controlling is not None:
             self._controlling.stop()
@@ -298,9 +388,7 @@ class Run:
             self._desk.stop()
         if self.changes is not None:
             self.changes.close()
-        for site in self._sites.bodies() if self._sites is not None else ():
-            # Without Spark there is nothing left to end in order.
-            with nullcontext() if self.spark is None or self.spark.alive() else suppress(Exception):
-                site.stop()
-        if self.spark is not None:
-            self.spark.close()
+        if self.sites is not None:
+            self.sites.close()
+        if self._reports is not None:
+            self._reports.stop()

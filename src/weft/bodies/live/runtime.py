@@ -7,7 +7,11 @@ from typing import Protocol
 
 from weft.plan.changing.task import GoesOn, Task
 from weft.protocol.change_messages import After
+from weft.protocol.reporting import Measured
 from weft.spark.fragments.positions import Standing
+
+BeforeEnd = Callable[[str, Callable[[], bool]], None]
+"""Called with a fragment, and whether that is still alive; raises where it must not go on."""
 
 
 class Launchable(Protocol):
@@ -58,6 +62,18 @@ class Engine(Protocol):
 
     def channel_drained(self, stream: str, fragment: str) -> bool:
         """True if a fragment has written the results of all that a channel holds."""
+
+    def measure(self, finally_: bool = False) -> Measured:
+        """What was measured since it was last asked, and how all stands; `finally_`, also what is costly to find."""
+
+    def look_after(self) -> None:
+        """Do what is to be done now and then for what runs."""
+
+    def settle(self, sinks: Sequence[str]) -> None:
+        """Leave only the last value of every key in sinks of update mode; all is done."""
+
+    def asks_before_end(self, ask: BeforeEnd) -> None:
+        """Let somebody be asked before a fragment ends the streams of its sources."""
 
     def lose(self) -> None:
         """Be gone, as with a loss of power."""

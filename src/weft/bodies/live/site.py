@@ -6,14 +6,20 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from hashlib import sha256
+
+import msgspec
 
 from weft.bodies.live.carrier import Carrier, Tell
 from weft.bodies.live.epochs import SiteEpochs
 from weft.bodies.live.parcels import pack, unpack
 from weft.bodies.live.preparing import Preparing
+from weft.bodies.live.reporting import Reporting
 from weft.bodies.live.runtime import Engine, Launchable
-from weft.bodies.live.transport import Transport
+from weft.bodies.live.transport import Transport, host
+from weft.plan.changing.fragments import Fragment
 from weft.plan.changing.task import Task
+from weft.protocol.agents import RunsHere
 from weft.protocol.hosting import (
     Died,
     Drained,
@@ -37,10 +43,17 @@ from weft.spark.fragments.positions import Standing
 WATCH_S = 0.25
 
 
-class SiteBody:
-    """One site's host with its hands: an engine, a memory for epochs, and a watch on what runs."""
+def cut_of(fragment: Fragment, generation: int) -> str:
+    """Tells fragments apart that are cut otherwise, or go on from another checkpoint."""
+    return sha256(msgspec.json.encode((fragment, generation))).hexdigest()[:32]
 
-    def __init__(self, name: str, epochs: SiteEpochs, engine: Engine, transport: Transport, story: Tell) -> None:
+
+class SiteBody:
+    """One site's host with its hands: an engine, a memory for epochs, a watch on what runs, and what it tells of it."""
+
+    def __init__(
+        self, name: str, epochs: SiteEpochs, engine: Engine, transport: Transport, story: Tell, measured: bool = True
+    ) -> None:
         self.name = name
         self.running: dict[str, tuple[int, Launchable]] = {}
         self._engine = engine
@@ -50,17 +63,20 @@ class SiteBody:
         self._turns: dict[str, threading.Lock] = {}
         self._gone = threading.Event()
         self._preparing = Preparing(engine, self._work, self._tell, self._gone)
-        self.carrier = Carrier(Host(name, epochs.remembered()), transport, self._perform, story)
+        self._reporting = Reporting(name, engine, transport, self._gone, story, measured)
+        self.carrier = Carrier(Host(name, epochs.remembered()), host(name), transport, self._perform, story)
         self._watch = threading.Thread(target=self._look_after, name=f"watch-{name}", daemon=True)
 
     def start(self) -> None:
         """Begin to take orders."""
         self.carrier.start()
+        self._reporting.start()
         self._watch.start()
 
     def crash(self) -> None:
         """Be gone at once, as a site that lost its power: nothing is said, nothing ends in order."""
         self._gone.set()
+        self._reporting.stop()
         self.carrier.kill()
         for _, run in list(self.running.values()):
             run.stop()
@@ -70,11 +86,20 @@ class SiteBody:
     def stop(self) -> None:
         """Take no more orders and end what still runs."""
         self._gone.set()
+        self._reporting.stop()
         self.carrier.stop()
         for _, run in list(self.running.values()):
             run.stop()
         self._engine.close()
         self._work.shutdown(wait=True, cancel_futures=True)
+
+    def runs(self) -> tuple[RunsHere, ...]:
+        """What runs here, for a desk that begins anew."""
+        found = []
+        for fragment, (epoch, run) in list(self.running.items()):
+            stands = run.standing()
+            found.append(RunsHere(fragment, epoch, cut_of(stands.fragment, stands.generation)))
+        return tuple(found)
 
     def _perform(self, effect: Effect) -> None:
         match effect:
@@ -117,6 +142,7 @@ class SiteBody:
         with self._lock:
             self.running[fragment] = (epoch, run)
         self._tell(Launched(fragment, epoch, pack(run.standing())))
+        self._reporting.wake()
 
     def _halt(self, asked: Halt) -> None:
         fragment, epoch, was_clean, stands = asked.fragment, asked.epoch, False, Parcel()
@@ -127,6 +153,7 @@ class SiteBody:
                 was_clean = held[1].stop(asked.clean, tells) and asked.clean
                 stands = pack(held[1].standing())
         self._tell(Halted(fragment, epoch, was_clean, stands))
+        self._reporting.wake()
 
     def _last_batch_begun(self, fragment: str, epoch: int, standing: Standing) -> None:
         self._tell(LastBatchBegun(fragment, epoch, pack(standing)))
@@ -142,6 +169,7 @@ class SiteBody:
                         if self._drop(fragment, epoch):
                             run.stop(clean=isinstance(fact, Drained))
                             self._tell(fact)
+                            self._reporting.wake()
                     finally:
                         turn.release()
 

@@ -18,19 +18,28 @@ Any_Engine = TypeVar("Any_Engine", bound=Engine)
 class Sites(Generic[Any_Engine]):
     """The sites of an embedded run; they share nothing but the folder, and Spark."""
 
-    def __init__(self, state: State, engine: Callable[[str], Any_Engine], transport: Transport, story: Tell) -> None:
+    def __init__(
+        self,
+        state: State,
+        engine: Callable[[str], Any_Engine],
+        transport: Transport,
+        story: Tell,
+        measured: bool = True,
+    ) -> None:
         self.state = state
         self.lost: set[str] = set()
         self.engines: dict[str, Any_Engine] = {}
         self._engine = engine
         self._transport = transport
         self._story = story
+        self._measured = measured
         self._bodies: dict[str, SiteBody] = {}
 
     def start(self, name: str) -> None:
         """A site begins to take orders, or comes back, knowing only the epochs it was to remember."""
         self.engines[name] = engine = self._engine(name)
-        body = SiteBody(name, SiteEpochs(self.state, name), engine, self._transport, self._story)
+        epochs = SiteEpochs(self.state, name)
+        body = SiteBody(name, epochs, engine, self._transport, self._story, self._measured)
         self._bodies[name] = body
         self.lost.discard(name)
         body.start()

@@ -4,6 +4,8 @@ run.json       the run's id, the deployment it was begun with, where its sinks a
                a folder a state folder
 plan.json      the plan in force; epochs.json, flows.json, closing.json, finished.json: what must not be forgotten
 epochs/        the same of each site, in a file of its own
+agents/, desk.json: which processes are there, and where
+keys/          who the processes of this run are, where the file names no other keys
 status.json, counts.json, measurements.jsonl, rates.json, story.log: for people and programs; nothing rests on them
 """
 
@@ -21,18 +23,25 @@ from typing import IO, Any
 
 import msgspec
 
+from weft.model import Channels
+from weft.spark.channels import kafka_log
 from weft.spark.channels.folders import Folders
+from weft.spark.channels.kafka_log import settings_of
 from weft.spark.channels.rooms import ROOMS
 from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
 
-LOCK, STOP, REQUESTS = "lock", "stop", "requests"
+LOCK, STOP, REQUESTS, KEYS = "lock", "stop", "requests", "keys"
+AGENTS, DESK_FILE = "agents", "desk.json"
 EPOCHS, EPOCHS_OF_SITES = "epochs.json", "epochs"
 FILES = (
     "plan.json", "epochs.json", "flows.json", "closing.json", "finished.json", "status.json", "counts.json",
-    "measurements.jsonl", "measurements.jsonl.1", "rates.json", "story.log", "temporary", STOP, RUN_FILE,
+    "measurements.jsonl", "measurements.jsonl.1", "rates.json", "story.log", "temporary", DESK_FILE, STOP,
+    RUN_FILE,
 )  # fmt: skip
-OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, REQUESTS, LOCK)
+OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, REQUESTS, KEYS, AGENTS, LOCK)
+
+STAYS = (LOCK, AGENTS, KEYS)
 
 
 class CannotRun(ValueError):
@@ -64,10 +73,11 @@ def state_folder(file: Path, given: Path | None) -> Path:
 class State:
     """A state folder in use by this process."""
 
-    def __init__(self, path: Path, fsync: bool = True) -> None:
+    def __init__(self, path: Path, fsync: bool = True, channels: Channels | None = None) -> None:
         self.path = path.resolve()
         self.disk = Disk(fsync)
-        self.folders = Folders(self.path, "", self.disk)
+        self.channels = channels or Channels()
+        self.folders = self._of_run("")
         self._lock: IO[str] | None = None
 
     def check_place(self) -> None:
@@ -82,7 +92,7 @@ class State:
                 f"{self.path} is no state folder of Weft: it holds {shown}, and no {RUN_FILE}. Nothing was touched; "
                 "give the state a folder of its own with --state"
             )
-        if any(name in OURS and name not in (LOCK, "logs", "temporary") for name in found):
+        if any(name in OURS and name not in (*STAYS, "logs", "temporary") for name in found):
             raise CannotRun(
                 f"{self.path / RUN_FILE} is gone, or the folder is of an earlier version of Weft: whose state it is "
                 "cannot be told. Bring it back, or move the folder away"
@@ -137,7 +147,11 @@ class State:
 
     def is_of(self, record: Record) -> None:
         """From now on all that is read and written belongs to that run."""
-        self.folders = Folders(self.path, record.run, self.disk)
+        self.folders = self._of_run(record.run)
+
+    def _of_run(self, run: str) -> Folders:
+        told = self.channels
+        return Folders(self.path, run, self.disk, told.kind, told.streams, settings_of(told))
 
     def sweep(self) -> None:
         """Remove what a crash left half written."""
@@ -146,12 +160,13 @@ class State:
                 self.disk.remove(entry)
 
     def entries(self) -> list[Path]:
-        """What of a state is there, the record last."""
-        names = [*(name for name in OURS if name not in (LOCK, RUN_FILE)), RUN_FILE]
+        """What of a state is there, the record last; processes of sites that wait for a run stay, with their keys."""
+        names = [*(name for name in OURS if name not in (*STAYS, RUN_FILE)), RUN_FILE]
         return [self.path / name for name in names if os.path.lexists(self.path / name)]
 
     def remove(self) -> None:
-        """Remove what a run keeps here, and nothing else; the lock stays."""
+        """Remove what a run keeps here, and nothing else; the lock stays. So do topics of a broker that is gone."""
+        kafka_log.remove(self.path)
         for entry in self.entries():
             if entry.is_dir() and not entry.is_symlink():
                 self.disk.remove_tree(entry)
@@ -159,13 +174,13 @@ class State:
                 self.disk.remove(entry)
         if self.path.is_dir():
             self.disk.sync((), [self.path])
-        self.folders = Folders(self.path, "", self.disk)
+        self.folders = self._of_run("")
 
     def read(self, name: str) -> Any:
         """A sealed file of the state, None where it is absent; Damaged where it is garbled."""
         try:
             return read_sealed(self.path / name)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def write(self, name: str, value: Any) -> None:

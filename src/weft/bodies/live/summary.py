@@ -9,15 +9,15 @@ import numpy as np
 
 from weft.bodies.live.uptime import queries_down
 from weft.bodies.live.view import RunView
-from weft.model import Placement, Query, sink_name
+from weft.model import Query, sink_name
 from weft.plan.dataflow.adding_up import filtered_of
 from weft.plan.dataflow.ordering import is_ordering
-from weft.spark.ordering.holds import measured_order
+from weft.plan.dataflow.shared_streams import reasons_of_written, shared_streams, sites_of_written
 
 
 def status_of(run: RunView) -> dict[str, Any]:
     """What `weft status` shows: the summary so far, and how each query is doing right now."""
-    queries = run.deployment.queries
+    queries = _asked(run)
     summary = summary_of(run)
     if run.phase == "running":
         summary["rates_per_s"] = {
@@ -55,27 +55,42 @@ def summary_of(run: RunView) -> dict[str, Any]:
         run.meter.uptime.look(run.flowing_s + flowed_s, down)
     _take_ordering(run)
     operators = progress.operators() if progress else {}
+    deployment = changes.in_force.deployment if changes and changes.plan else run.deployment
+    placement = changes.placement if changes else run.placement
     return {
-        "queries": {query.name: _query(run, query, operators) for query in run.deployment.queries},
-        "sites": progress.sites(run.deployment, run.flowing_s) if progress else {},
+        "queries": {query.name: _query(run, query, operators) for query in _asked(run)},
+        "sites": _sites(run),
         "moves": [move.as_json() for move in changes.moves] if changes else [],
         "events": run.meter.commits,
         "flowed_s": round(flowed_s, 3),
         "rates_per_s": {
-            query.name: round(run.meter.given(query) / flowed_s, 1) if flowed_s else 0.0
-            for query in run.deployment.queries
+            query.name: round(run.meter.given(query) / flowed_s, 1) if flowed_s else 0.0 for query in _asked(run)
         },
         "wall_s": round(time.monotonic() - run.started_s, 3),
         "warnings": run.warnings,
         "plan": changes.in_force.number if changes else 0,
-        "placement": (changes.placement if changes else run.placement).as_json(),
-        "reasons": _reasons(changes.placement if changes else run.placement),
+        "placement": sites_of_written(deployment, placement),
+        "reasons": reasons_of_written(deployment, placement),
+        **({"shared": shared_streams(deployment)} if deployment.sharing is not None else {}),
         "operators": operators,
         **({"advice": run.advising.latest()} if run.advising is not None else {}),
         **_ordering(run),
         **_syncs(run),
         "fragments": fragments,
     }
+
+
+def _sites(run: RunView) -> dict[str, dict[str, Any]]:
+    """What each site has used, and which process it is."""
+    if run.progress is None or run.sites is None:
+        return {}
+    used = run.progress.sites(run.deployment, run.flowing_s)
+    return {site: {**values, **run.sites.about(site)} for site, values in used.items()}
+
+
+def _asked(run: RunView) -> list[Query]:
+    """The queries that somebody asks for; what others use of one that is gone is told with theirs."""
+    return [query for query in run.deployment.queries if query.sinks]
 
 
 def _query(run: RunView, query: Query, operators: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -86,26 +101,13 @@ def _query(run: RunView, query: Query, operators: dict[str, dict[str, Any]]) -> 
 
 def _take_ordering(run: RunView) -> None:
     """What came too late for its place in an ordered stream is left out of results like what a watermark leaves out."""
-    for query in run.deployment.queries:
-        for operator in filter(is_ordering, query.operators):
-            stream = f"{query.name}.{operator.name}"
-            held = measured_order(run.state.folders.late(stream))
-            if held is not None:
-                run.meter.left_out(f"{stream}.late", int(held["late"]))
-
-
-def _reasons(placement: Placement) -> dict[str, dict[str, str]]:
-    """Why each operator is where it is, as the plan in force has it."""
-    found: dict[str, dict[str, str]] = {}
-    for stream, reason in placement.reasons.items():
-        query, _, operator = stream.partition(".")
-        found.setdefault(query, {})[operator] = reason
-    return found
+    for stream, held in run.progress.ordering().items() if run.progress else ():
+        run.meter.left_out(f"{stream}.late", int(held["late"]))
 
 
 def _syncs(run: RunView) -> dict[str, Any]:
     """How long batches waited until what they wrote was on disk."""
-    spent = run.progress.engine.syncs_ms() if run.progress else []
+    spent = list(run.progress.syncs_ms) if run.progress else []
     if not spent:
         return {}
     half, most = np.quantile(spent, (0.5, 0.95))
@@ -127,5 +129,5 @@ def _ordering(run: RunView) -> dict[str, Any]:
         for operator in query.operators
         if is_ordering(operator)
     ]
-    found = {stream: measured_order(run.state.folders.late(stream)) for stream in streams}
-    return {"ordering": {stream: held for stream, held in found.items() if held}} if streams else {}
+    found = run.progress.ordering() if run.progress else {}
+    return {"ordering": {stream: found[stream] for stream in streams if stream in found}} if streams else {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:  # who only reads what a run has left does without Spark
     from weft.bodies.live.advising import Advising
     from weft.bodies.live.changes import Changes
+    from weft.bodies.live.house import House
     from weft.bodies.live.measure import Meter
     from weft.bodies.live.moves import Asked
     from weft.bodies.live.progress import Progress
@@ -14,7 +15,6 @@ if TYPE_CHECKING:  # who only reads what a run has left does without Spark
     from weft.model import Deployment, Placement
     from weft.model.wishes import Wish
     from weft.plan.changing.fragments import Fragment
-    from weft.spark.embedded import Embedded
 
 
 class RunView(Protocol):
@@ -29,7 +29,7 @@ class RunView(Protocol):
     started_s: float
     flowing_s: float | None
     stopping_s: float | None
-    spark: Embedded | None
+    sites: House | None
     progress: Progress | None
     changes: Changes | None
     advising: Advising | None

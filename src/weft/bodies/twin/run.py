@@ -22,6 +22,8 @@ from weft.model import Deployment, Observed, Placement
 from weft.plan import place
 from weft.plan.dataflow.ordering import with_guards, with_ordering
 from weft.plan.dataflow.rates import Rates, ideal_rates
+from weft.plan.dataflow.shared_streams import shared_streams
+from weft.plan.dataflow.sharing import with_sharing
 from weft.plan.judging.batch_costs import BatchCosts
 
 NS_PER_S = 1_000_000_000
@@ -67,7 +69,7 @@ def run(
     check_instances(deployment, instances)
     if not deployment.sources:
         raise CannotRun("the deployment has no source: nothing would ever happen")
-    deployment = with_ordering(deployment)
+    deployment = with_sharing(with_ordering(deployment))
     placement = place(deployment, seed=seed) if placement is None else with_guards(deployment, placement)
     check_placement(deployment, placement)
     asked, shared = (deployment, placement), None
@@ -97,7 +99,7 @@ def run(
     warnings += steering.warnings
     moves, story, outages = tuple(steering.moves), tuple(steering.carrier.story), tuple(steering.outages)
     result = gather(deployment, placement, plane, warnings, moves, story, outages)
-    result.observed = observed
+    result.observed, result.shared = observed, shared_streams(asked[0])
     if costs is not None:
         for query, later in zip(deployment.queries, plane.measures.after_start, strict=True):
             result.queries[query.name]["after_start_ms"] = later.summary()

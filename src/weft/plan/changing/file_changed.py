@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft.model import Deployment, Placement, Query
+from weft.model import Deployment, Placement, Query, dataflow
 from weft.model.wishes import AddQuery, MoveTo, RemoveQuery, Wish
 from weft.plan.changing.difference import difference
-from weft.plan.changing.next_plan import next_plan, why_impossible
+from weft.plan.changing.fragments import without_unused
+from weft.plan.changing.next_plan import next_plan, only_of, why_impossible
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
 
 
@@ -33,9 +34,11 @@ def plan_for_file(
         if isinstance(then, Impossible):
             return then
         now = then
-    cut_anew = _cut_anew(held, now, kept)
-    if cut_anew:
-        return Impossible(f"{cut_anew} would be cut otherwise, and nobody can work off what waits for it")
+    if any(not query.sinks for query in kept):  # of a query that is gone, what others use runs on
+        fragments = without_unused(now.fragments, dataflow(now.deployment))
+        if fragments != now.fragments:
+            placement = only_of(now.deployment, now.placement)
+            now = replace(now, number=held.number + 1, placement=placement, fragments=fragments)
     wishes: tuple[Wish, ...] = _moves(now, kept)
     new = tuple(query for query in deployment.queries if query.name not in before)
     if new:
@@ -45,17 +48,17 @@ def plan_for_file(
         then = next_plan(now, wish, rules)
         if isinstance(then, Impossible):
             return then
-        if _cut_anew(held, then, kept):
+        if _cut_anew(now, then, kept):
             wishes = (wish, *wishes)  # what it reads must end in order first, which it can once it runs
         else:
             now = replace(then, deployment=deployment)
     return replace(now, number=held.number if now.number == held.number else held.number + 1), wishes
 
 
-def _cut_anew(held: RunningPlan, then: RunningPlan, kept: tuple[Query, ...]) -> str | None:
+def _cut_anew(now: RunningPlan, then: RunningPlan, kept: tuple[Query, ...]) -> str | None:
     """A fragment of a query that stays, and that another plan does not have as it is."""
     names = {query.name for query in kept}
-    return next((old.id for old in difference(held, then).olds if old.query in names), None)
+    return next((old.id for old in difference(now, then).olds if old.query in names), None)
 
 
 def _why_not(now: RunningPlan, kept: tuple[Query, ...], rules: Rules) -> str | None:

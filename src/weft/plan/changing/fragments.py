@@ -9,7 +9,7 @@ no second stateful operator, and hands through the event time that its watermark
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weft.model import Dataflow, Deployment, Node, Placement, Query, dataflow
@@ -117,6 +117,27 @@ def relays_of(fragments: tuple[Fragment, ...]) -> Relays:
             assert fragment.query is not None
             found[fragment.query, operator, source_of(stream)] = stream
     return found
+
+
+def without_unused(fragments: tuple[Fragment, ...], flow: Dataflow) -> tuple[Fragment, ...]:
+    """Fragments less operators, sinks and streams that are not there any more; what is left runs on as it was cut."""
+    sinks = {outlet.name for outlet in flow.outlets}
+    left = []
+    for one in fragments:
+        kept = {name for name in one.operators if flow.makes(f"{one.query}.{name}")}
+        trunk, branches = (tuple(name for name in names if name in kept) for names in (one.trunk, one.branches))
+        shown = tuple(name for name in one.sinks if name in sinks)
+        if (one.operators and not trunk) or (one.sinks and not one.operators and not shown):
+            continue
+        relayed = tuple((name, stream) for name, stream in one.relayed if name in kept)
+        left.append(replace(one, trunk=trunk, branches=branches, sinks=shown, relayed=relayed))
+    while True:
+        read = {stream for one in left for stream in one.channels}
+        less = [replace(one, outputs=tuple(stream for stream in one.outputs if stream in read)) for one in left]
+        less = [one for one in less if one.operators or one.sinks or one.outputs]
+        if less == left:
+            return tuple(left)
+        left = less
 
 
 def upstream_first(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:

@@ -15,10 +15,11 @@ from dataclasses import replace
 from weft.model import Deployment, Operator, Placement, Query, dataflow
 from weft.model.wishes import AddQuery, MoveTo, RemoveQuery, Replace, ScaleTo, TakeOver, Wish
 from weft.plan.changing.difference import relays_kept
-from weft.plan.changing.fragments import Fragment
+from weft.plan.changing.fragments import Fragment, without_unused
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
 from weft.plan.dataflow.ordering import guards_of
 from weft.plan.dataflow.rates import ideal_rates
+from weft.plan.dataflow.sharing import left_by
 from weft.plan.network.paths import Paths
 
 ASKERS = {
@@ -32,6 +33,7 @@ MEASURED = ("balance", "scale", "failover")
 def next_plan(now: RunningPlan, wish: Wish, rules: Rules, number: int | None = None) -> RunningPlan | Impossible:
     """The plan in which a wish is granted, or why there is none; `number` is that of the change, else the next."""
     granted: tuple[Deployment, Placement] | Impossible
+    wish = as_made(now.deployment, wish)
     match wish:
         case MoveTo():
             granted = _moved(now, wish.homes, _asked_by(wish), rules, wish.by in MEASURED)
@@ -50,9 +52,25 @@ def next_plan(now: RunningPlan, wish: Wish, rules: Rules, number: int | None = N
     deployment, placement = granted
     if isinstance(wish, TakeOver):
         fragments = tuple(_elsewhere(one, wish) for one in now.fragments)
+    elif isinstance(wish, RemoveQuery):
+        fragments = without_unused(now.fragments, dataflow(deployment))
     else:
         fragments = rules.cut(deployment, placement, relays_kept(deployment, now.fragments, placement))
     return RunningPlan(now.number + 1 if number is None else number, deployment, placement, fragments)
+
+
+def as_made(deployment: Deployment, wish: Wish) -> Wish:
+    """A wish about an operator that is made once for several, about the one that is made."""
+    sharing, flow = deployment.sharing, dataflow(deployment)
+    if sharing is None:
+        return wish
+
+    def made(stream: str) -> str:
+        return stream if flow.makes(stream) else sharing.stands_for(stream)
+
+    if isinstance(wish, MoveTo):
+        return replace(wish, homes={made(stream): to for stream, to in wish.homes.items()})
+    return replace(wish, stream=made(wish.stream)) if isinstance(wish, ScaleTo) else wish
 
 
 def _asked_by(wish: MoveTo | Replace | TakeOver | ScaleTo) -> str:
@@ -183,8 +201,11 @@ def _added(now: RunningPlan, wish: AddQuery, rules: Rules) -> tuple[Deployment, 
     names = [query.name for query in now.deployment.queries]
     for query in wish.queries:
         if query.name in names:
-            return Impossible(f"there is a query {query.name} already")
+            return Impossible(_taken(now.deployment.query(query.name)))
     deployment = replace(now.deployment, queries=(*now.deployment.queries, *wish.queries))
+    if deployment.sharing is not None:
+        sharing = replace(deployment.sharing, written=(*deployment.sharing.written, *wish.queries))
+        deployment = replace(deployment, sharing=sharing)
     placement, flow = now.placement, dataflow(deployment)
     streams = [f"{query.name}.{operator.name}" for query in wish.queries for operator in query.operators]
     for stream in streams:
@@ -199,22 +220,35 @@ def _added(now: RunningPlan, wish: AddQuery, rules: Rules) -> tuple[Deployment, 
     return Impossible(why_not) if why_not else (deployment, placement)
 
 
+def _taken(query: Query) -> str:
+    if query.sinks:
+        return f"there is a query {query.name} already"
+    used = ", ".join(f"{query.name}.{operator.name}" for operator in query.operators)
+    return f"query {query.name} was removed, and others still use {used}: give the new one another name"
+
+
 def _removed(now: RunningPlan, wish: RemoveQuery) -> tuple[Deployment, Placement] | Impossible:
     names = [query.name for query in now.deployment.queries]
     if wish.query not in names:
         return Impossible(f"there is no query {wish.query}; there are: {', '.join(names)}")
-    rest = tuple(query for query in now.deployment.queries if query.name != wish.query)
-    for query in rest:
+    sharing = now.deployment.sharing
+    written = now.deployment.queries if sharing is None else sharing.written
+    for query in (query for query in written if query.name != wish.query):
         for operator in query.operators:
             read = next((name for name in operator.from_ if name.startswith(f"{wish.query}.")), None)
             if read is not None:
                 return Impossible(f"{query.name}.{operator.name} reads {read}: remove {query.name} first")
-    gone = f"{wish.query}."
-    placement = now.placement
+    deployment = left_by(now.deployment, wish.query)
+    return deployment, only_of(deployment, now.placement)
+
+
+def only_of(deployment: Deployment, placement: Placement) -> Placement:
+    """A placement of the operators that a deployment has."""
+    flow = dataflow(deployment)
     for name in ("homes", "instances", "backups", "reasons"):
-        kept = {stream: held for stream, held in getattr(placement, name).items() if not stream.startswith(gone)}
+        kept = {stream: held for stream, held in getattr(placement, name).items() if flow.makes(stream)}
         placement = replace(placement, **{name: kept})
-    return replace(now.deployment, queries=rest), placement
+    return placement
 
 
 def _unknown(deployment: Deployment, stream: str) -> str | None:

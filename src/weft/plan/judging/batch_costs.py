@@ -60,20 +60,19 @@ def costs_from_json(data: bytes | str) -> BatchCosts:
     return msgspec.json.decode(data, type=BatchCosts)
 
 
-# Two cores (Python 3.11, Java 17, Spark 4, local disk with fsync). The pace is that of a hop on an idle machine, 0.29 s
-# for a look and a batch without state. The other costs are in the ratio to it that calibrations found at load averages
-# of 18 to 20, as no idle machine was to be had; `crowd` is from one, four and six fragments side by side there.
+# Two cores that did nothing else (Python 3.11, Java 17, Spark 4, local disk with fsync), as `weft calibrate` found it
+# there, rounded: 59.9, 216.7, 60.5, 6.1, 0.0025, 0.50, 6.0, 730.9, 0.29. `cooling` is not calibrated.
 SHIPPED = BatchCosts(
-    stateless_ms=250.0,
-    stateful_ms=570.0,
-    output_ms=230.0,
-    python_ms=50.0,
-    record_ms=0.005,
-    crowd=0.6,
-    look_ms=40.0,
-    first_ms=4_000.0,
+    stateless_ms=60.0,
+    stateful_ms=220.0,
+    output_ms=60.0,
+    python_ms=6.0,
+    record_ms=0.0025,
+    crowd=0.5,
+    look_ms=6.0,
+    first_ms=730.0,
     cooling=0.3,
-    spread=0.25,
+    spread=0.29,
     cores=2,
     setting="two cores",
 )

@@ -52,6 +52,11 @@ class Piece:
     outgoing: tuple[Outgoing, ...]
     taken_per_s: float = 0.0
 
+    @property
+    def rehearsed(self) -> int:
+        """Batches that are over before sources flow: one without records, where all it reads waits for that."""
+        return int(all(intake.timed for intake in self.intakes))
+
 
 def fragments_of(deployment: Deployment, placement: Placement) -> tuple[Fragment, ...]:
     """The fragments that a placement is cut into, by what SQL tells of operators."""
@@ -86,7 +91,9 @@ def _piece(
 ) -> Piece:  # fmt: skip
     query = None if fragment.query is None else deployment.query(fragment.query)
     operators = [] if query is None else [query.operator(name) for name in fragment.operators]
-    intakes = tuple(Intake(name, rates.per_s[name], flow.sources[name].facts.timed) for name in fragment.sources)
+    intakes = tuple(
+        Intake(name, rates.per_s[name], flow.sources[name].facts.born_outside_spark) for name in fragment.sources
+    )
     taken_per_s = sum(one.per_s for one in intakes) + sum(_rate(rates, stream) for stream in fragment.channels)
     outgoing = []
     for stream in fragment.outputs:

@@ -16,7 +16,7 @@ from weft.plan.dataflow.rates import Rates, ideal_rates
 from weft.plan.judging.batch_costs import BatchCosts
 from weft.plan.judging.batch_pieces import Piece, fragments_of, pieces_of
 from weft.plan.judging.micro_batches import Simulated, Span, mean_of, quantile_of, simulate
-from weft.plan.judging.projection import MICRO_BATCH, Projection, judged, project
+from weft.plan.judging.projection import MICRO_BATCH, Projection, Where, judged, project
 
 SILENT_PER_S = 1.0
 SEED = 0  # durations scatter alike in every projection, so that placements are compared by what differs in them
@@ -48,16 +48,30 @@ def project_on_spark(
     ideal = project(deployment, placement, rates)
     found = on_spark(deployment, placement, costs)
     spans = {} if found.overloaded else found.simulated.spans
-    return {query.name: _of(query, ideal[query.name], spans.get(query.name, [])) for query in deployment.queries}
+    return {
+        query.name: _of(query, ideal[query.name], spans.get(query.name, []), _longest(deployment, query, found))
+        for query in deployment.queries
+    }
 
 
-def _of(query: Query, ideal: Projection, spans: list[Span]) -> Projection:
+def _longest(deployment: Deployment, query: Query, found: OnSpark) -> Where:
+    """The fragment whose batches take longest on the way to a query's results."""
+    behind = {node.stream for node in dataflow(deployment).behind(query.name)}
+    pieces = [one for one in found.pieces if one.id in behind]
+    longest = max(pieces, key=lambda one: found.simulated.batch_ms.get(one.id, 0.0), default=None)
+    if longest is None:
+        return Where()
+    took_ms = found.simulated.batch_ms.get(longest.id, 0.0)
+    return Where(f"its longest batches are those of {longest.id} at {longest.site}, {took_ms:.0f} ms")
+
+
+def _of(query: Query, ideal: Projection, spans: list[Span], where: Where) -> Projection:
     if not spans:
         latency_ms, more = None, {}
     else:
         latency_ms = quantile_of(spans, query.promise.quantile)
         more = {"mean_ms": mean_of(spans), "p50_ms": quantile_of(spans, 0.5), "p95_ms": quantile_of(spans, 0.95)}
-    admitted, reason = judged(query, latency_ms, ideal, "records come faster than this machine takes them")
+    admitted, reason = judged(query, latency_ms, ideal, "records come faster than this machine takes them", where)
     return Projection(latency_ms, ideal.availability, admitted, reason, model=MICRO_BATCH, lost=ideal.lost, **more)
 
 

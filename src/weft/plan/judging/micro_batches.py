@@ -141,14 +141,16 @@ class _Machine:
             held.waiting = [one for one in held.waiting if one[0] > now_ms]
         held.rows, held.births = rows, births
         held.busy, held.asleep, held.began_ms = True, False, now_ms
-        work_ms = (piece.fixed_ms + self._warming_ms(held)) * self.rng.lognormvariate(-(self.sigma**2) / 2, self.sigma)
+        work_ms = (piece.fixed_ms + self._warming_ms(piece, held)) * self.rng.lognormvariate(
+            -(self.sigma**2) / 2, self.sigma
+        )
         heapq.heappush(self.ends, (self._v + work_ms + rows * piece.record_ms, at))
 
-    def _warming_ms(self, held: _State) -> float:
+    def _warming_ms(self, piece: Piece, held: _State) -> float:
         """What a batch takes more because it is one of the first."""
         if not self.start:
             return 0.0
-        return self.costs.first_ms * self.costs.cooling**held.batches
+        return self.costs.first_ms * self.costs.cooling ** (held.batches + piece.rehearsed)
 
     def _sleep(self, at: int) -> None:
         """Waits for a commit, or for the next record of a source that gives few."""

@@ -25,6 +25,10 @@ IDEAL = "ideal"
 MICRO_BATCH = "micro-batch"
 
 
+Way = tuple[tuple[str, float], ...]
+"""Steps to a result, each a site or `site to site`, and what it takes in ms."""
+
+
 @dataclass(frozen=True, slots=True)
 class Projection:
     """What a query may expect, by one of two models; None is without bound, or not known.
@@ -118,13 +122,28 @@ def _of_query(
     availability = math.prod(1.0 - deployment.site(name).failure_probability for name in sites)
     lost = _lost(flow, query.name, placement.homes, busy)
     found = Projection(latency_ms, availability, True, "", mean_ms, lost=lost)
-    admitted, reason = judged(query, latency_ms, found, _overloaded([name for name in way if busy[name] >= 1]))
+    full = _overloaded([name for name, _ in way if busy.get(name, 0.0) >= 1])
+    most = max(way, key=lambda step: step[1], default=None)
+    weakest = max(sites, key=lambda name: deployment.site(name).failure_probability, default=None)
+    spent = "" if most is None else f"{most[1]:.1f} ms of it {'from' if ' to ' in most[0] else 'at'} {most[0]}"
+    where = Where(spent, weakest or "")
+    admitted, reason = judged(query, latency_ms, found, full, where)
     return replace(found, admitted=admitted, reason=reason)
 
 
-def judged(query: Query, latency_ms: float | None, found: Projection, unbound: str) -> tuple[bool, str]:
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where most of a latency is spent, in words, and the site that is down most often; empty where not known."""
+
+    latency: str = ""
+    availability: str = ""
+
+
+def judged(
+    query: Query, latency_ms: float | None, found: Projection, unbound: str, where: Where | None = None
+) -> tuple[bool, str]:
     """Whether a query with such a latency is admitted, and why; `unbound` says why there is no latency."""
-    broken = _broken(query, latency_ms, found.availability, unbound, found.lost)
+    broken = _broken(query, latency_ms, found, unbound, where or Where())
     if broken:
         return False, "; ".join(broken)
     if latency_ms is None:
@@ -144,16 +163,27 @@ class _Steps:
     paths: Paths
     hop_ms: float
 
-    def slowest(self) -> tuple[float, tuple[str, ...]]:
-        """The latency of the slowest way to a sink, infinite over a full site, and the sites of its operators."""
-        done: dict[str, tuple[float, tuple[str, ...]]] = {source.name: (0.0, ()) for source in self.deployment.sources}
+    def slowest(self) -> tuple[float, Way]:
+        """The latency of the slowest way to a sink, infinite over a full site, and what each step of it takes."""
+        done: dict[str, tuple[float, Way]] = {source.name: (0.0, ()) for source in self.deployment.sources}
         for node in self.flow.behind(self.query):
             home = self.homes[node.stream]
-            arrivals = ((done[other], self._stream_ms(other, home)) for other in node.inputs)
-            latency_ms, way = max((before + more, way) for (before, way), more in arrivals)
-            done[node.stream] = (latency_ms + self._visit_ms(node.operator, home), (*way, home))
-        ends = ((done[outlet.stream], self._outlet_ms(outlet)) for outlet in self.flow.outlets_of(self.query))
-        return max((before + more, way) for (before, way), more in ends)
+            arrivals = (self._further(*done[other], other, home, self._stream_ms(other, home)) for other in node.inputs)
+            latency_ms, way = max(arrivals)
+            visit_ms = self._visit_ms(node.operator, home)
+            done[node.stream] = (latency_ms + visit_ms, (*way, (home, visit_ms)))
+        ends = (
+            self._further(*done[outlet.stream], outlet.stream, end, self._outlet_ms(outlet))
+            for outlet in self.flow.outlets_of(self.query)
+            for end in (outlet.site(self.flow, self.homes),)
+        )
+        # What others use of a query that is gone has no sink of its own.
+        return max(ends, default=(0.0, ()))
+
+    def _further(self, before_ms: float, way: Way, stream: str, end: str, more_ms: float) -> tuple[float, Way]:
+        """A way by one stream longer."""
+        start = self.flow.site_of(stream, self.homes)
+        return before_ms + more_ms, (*way, (f"{start} to {end}", more_ms)) if start != end else way
 
     def mean_ms(self, rates: Rates) -> float:
         """The mean latency of results, each operator, stream and sink by the share of results that pass there."""
@@ -201,16 +231,30 @@ def _lost(flow: Dataflow, query: str, homes: Mapping[str, str], busy: Mapping[st
     )
 
 
-def _broken(query: Query, latency_ms: float | None, availability: float, unbound: str, lost: float) -> list[str]:
-    promise, reasons = query.promise, []
+def _broken(query: Query, latency_ms: float | None, found: Projection, unbound: str, where: Where) -> list[str]:
+    """Each promise that would break: by how much, where, and the nearest that could be kept."""
+    promise, reasons, availability, lost = query.promise, [], found.availability, found.lost
     if promise.latency_ms is not None and latency_ms is None:
         reasons.append(unbound)
     elif promise.latency_ms is not None and latency_ms is not None and latency_ms > promise.latency_ms:
-        reasons.append(f"latency {latency_ms:.1f} ms is above the promised {promise.latency_ms:g} ms")
+        over_ms = latency_ms - promise.latency_ms
+        at = f", {where.latency}" if where.latency else ""
+        reasons.append(
+            f"latency {latency_ms:.1f} ms is above the promised {promise.latency_ms:g} ms by {over_ms:.1f} ms{at}; "
+            f"latency_ms: {math.ceil(latency_ms)} could be kept"
+        )
     if promise.availability is not None and availability < promise.availability:
-        reasons.append(f"availability {availability:.4g} is below the promised {promise.availability:g}")
+        at = f", most often down is {where.availability}" if where.availability else ""
+        least = math.floor(availability * 10_000) / 10_000
+        reasons.append(
+            f"availability {availability:.4g} is below the promised {promise.availability:g} by "
+            f"{promise.availability - availability:.4g}{at}; availability: {least:g} could be kept"
+        )
     if promise.loss is not None and lost > promise.loss:
-        reasons.append(f"full queues lose {lost:.1%} of records, promised were at most {promise.loss:.1%}")
+        reasons.append(
+            f"full queues lose {lost:.1%} of records, promised were at most {promise.loss:.1%}; "
+            f"loss: {math.ceil(lost * 1000) / 1000:g} could be kept"
+        )
     return reasons
 
 

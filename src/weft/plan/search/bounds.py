@@ -49,4 +49,4 @@ def _latest_ms(deployment: Deployment, flow: Dataflow, query: Query, behind: Seq
     for node in behind:
         before = max(done.get(other, 0.0) for other in node.inputs)
         done[node.stream] = before + far_ms + cost_ms(node.operator) / slowest * 2.0 / (1.0 - STEADY)
-    return max(done.get(outlet.stream, 0.0) for outlet in flow.outlets_of(query.name)) + far_ms
+    return max((done.get(outlet.stream, 0.0) for outlet in flow.outlets_of(query.name)), default=0.0) + far_ms

@@ -11,7 +11,9 @@
 6. Word of another epoch than the present one changes nothing here; where it says that it runs, it is told to stop.
 7. What is to end for a change is stopped at a batch boundary and then rests: only the word that comes with the answer
    says whether it ended cleanly, and where; silence, a failure or a restart of its agent count as not.
-8. Every start and stop carries the task that says what the fragment is: no site knows it otherwise.
+8. What an earlier life has started under the greatest epoch that it remembered, and runs where it is wanted, is taken
+   on: that start is said again, which only asks after it. Under any other epoch it starts anew.
+9. Every start and stop carries the task that says what the fragment is: no site knows it otherwise.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from weft.protocol.hosting.words import (
     AllRunning,
     AllStopped,
     EndCleanly,
+    Found,
     FragmentEnded,
     FragmentFinishes,
     FragmentIsDown,
@@ -140,6 +143,16 @@ class Conductor(Machine):
         if row.state in (STARTING, RUNNING) and row.want != row.site:
             return self.stop(fragment, row)
         return self.up(fragment, row)
+
+    def on_found(self, fragment: str, row: Wanted, input: Found) -> list[Effect]:
+        """Takes on what runs already, where no later epoch was ever said."""
+        if row.state != IDLE or row.epoch != input.epoch:
+            return self.on_want(fragment, row, Want(fragment, input.site, input.least, task=input.task))
+        row.want = row.site = input.site
+        row.least, row.task = max(row.least, input.least), row.task if input.task is None else input.task
+        row.state, row.tries, row.restarts, row.stands = STARTING, 1, 0, Parcel()
+        again = StartFragment(fragment, row.epoch, row.task)
+        return [Send(row.site, again), SetTimer(fragment, self.limits.answer_ms_max)]
 
     def on_unwant(self, fragment: str, row: Wanted, input: Unwant) -> list[Effect]:
         """Stops what may be alive."""
@@ -304,6 +317,10 @@ Conductor.STEPS = {
     **{(state, Want): Step(Conductor.on_want, (state, STARTING, STOPPING)) for state in (STARTING, RUNNING)},
     **{(state, Want): Step(Conductor.on_want, (state, STARTING)) for state in (WAITING, STOPPING)},
     (DONE, Want): Step(Conductor.on_want, (DONE,)),
+    **{(state, Found): Step(Conductor.on_found, (STARTING,)) for state in (IDLE, DOWN)},
+    **{(state, Found): Step(Conductor.on_found, (state, STARTING, STOPPING)) for state in (STARTING, RUNNING)},
+    **{(state, Found): Step(Conductor.on_found, (state, STARTING)) for state in (WAITING, STOPPING)},
+    (DONE, Found): Step(Conductor.on_found, (DONE,)),
     **{(state, Unwant): Step(Conductor.on_unwant, (STOPPING,)) for state in _STOPPABLE},
     **{(state, Unwant): Step(Conductor.on_unwant, (IDLE,)) for state in (IDLE, DONE)},
     **{(state, EndCleanly): Step(Conductor.on_end, (STOPPING,)) for state in _STOPPABLE},

@@ -115,6 +115,16 @@ class Want(Input, frozen=True):
     task: Parcel | None = None
 
 
+class Found(Input, frozen=True):
+    """As `Want`, of a fragment whose site says that it runs there under an epoch, as wanted: it need not start anew."""
+
+    fragment: str
+    site: str
+    epoch: int
+    least: int = 0
+    task: Parcel | None = None
+
+
 class Unwant(Input, frozen=True):
     """Run a fragment no more."""
 

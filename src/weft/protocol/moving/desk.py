@@ -13,7 +13,7 @@ import msgspec
 
 from weft.protocol.change_messages import TO_DESK, EndedAt
 from weft.protocol.hosting.conductor import Conductor, ConductorLimits
-from weft.protocol.hosting.words import FragmentEnded, FragmentFinishes, FragmentUp, Unwant, Want
+from weft.protocol.hosting.words import Found, FragmentEnded, FragmentFinishes, FragmentUp, Unwant, Want
 from weft.protocol.machine import Effect, Input, Machine, Received, TimerFired
 from weft.protocol.moving.mover import NO_MORE, Mover, MoverLimits
 from weft.protocol.moving.words import (
@@ -77,7 +77,13 @@ class Desk(Machine):
             if self.mover.gives == NO_MORE:
                 return []
             least = least_epoch(input.number)
-            wants = (Tell(Want(one.fragment, one.site, least, task=one.task)) for one in input.starts)
+            found = dict(input.found or ())
+            wants = (
+                Tell(Found(one.fragment, one.site, found[one.fragment], least, one.task))
+                if one.fragment in found
+                else Tell(Want(one.fragment, one.site, least, task=one.task))
+                for one in input.starts
+            )
             return [*wants, *self.mover.begin()]
         if isinstance(input, Leave):
             wanted = sorted(fragment for fragment, row in self.conductor.rows.items() if row.want)

@@ -59,10 +59,14 @@ class Start(msgspec.Struct, frozen=True, array_like=True):
 
 
 class InForce(Input, frozen=True):
-    """The plan to run from the start, and the number of the change that made it; 0 for the first."""
+    """The plan to run from the start, and the number of the change that made it; 0 for the first.
+
+    `found` are those of its fragments whose sites say that they run there, cut as in this plan, each with its epoch.
+    """
 
     number: int
     starts: tuple[Start, ...]
+    found: tuple[tuple[str, int], ...] | None = None
 
 
 class Ask(Input, frozen=True):

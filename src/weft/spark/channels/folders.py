@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.spark.channels.channel import Channel
-from weft.spark.channels.kinds import CHANNELS, FOLDER, KIND
+from weft.spark.channels.kafka_log import KafkaLog
+from weft.spark.channels.kinds import CHANNELS, FOLDER, KAFKA, KIND
 from weft.spark.channels.log import Log
-from weft.spark.channels.rooms import CONSOLE, FRAGMENTS, HEADS, LATE, LEFT_OUT, LOGS, RECORDINGS
+from weft.spark.channels.rooms import CONSOLE, FRAGMENTS, HEADS, LATE, LEFT_OUT, LOGS, RECORDINGS, TOPICS
 from weft.spark.storage.disk import Disk
 
 
@@ -22,18 +24,30 @@ class Folders:
     run: str = ""
     disk: Disk = field(default_factory=Disk, compare=False)
     channels: str = FOLDER
+    kinds: Mapping[str, str] = field(default_factory=dict, compare=False)  # of streams in channels of another kind
+    settings: Mapping[str, str] = field(default_factory=dict, compare=False)  # of a channel that is not in folders
+
+    def kind_of(self, stream: str) -> str:
+        """In which kind of channel a stream lies; one that a relay carries lies where its source's would."""
+        return self.kinds.get(stream, self.kinds.get(stream.partition("@")[0], self.channels))
 
     def stream(self, name: str) -> Channel:
         """The channel of a stream."""
-        return CHANNELS[self.channels].of_stream(self.state, name, self.run, self.disk)
+        kind = self.kind_of(name)
+        if kind == KAFKA:
+            return KafkaLog.of_stream(self.state, name, self.run, self.disk, self.settings)
+        return CHANNELS[kind].of_stream(self.state, name, self.run, self.disk)
 
     def streams(self) -> list[Channel]:
         """The channels of all streams that were ever written."""
-        return [self.stream(name) for name in CHANNELS[self.channels].names(self.state)]
+        kinds = dict.fromkeys([self.channels, *self.kinds.values()])
+        return [
+            self.stream(name) for name in sorted({one for kind in kinds for one in CHANNELS[kind].names(self.state)})
+        ]
 
     def reader_options(self, channel: Channel) -> dict[str, str]:
         """What a reader in another process must be told to open a channel of this run."""
-        return {KIND: self.channels, **channel.options()}
+        return {KIND: self.kind_of(channel.name), **channel.options()}
 
     def recording(self, source: str) -> Log:
         """The recorded log that a replay source takes its records from."""
@@ -46,6 +60,10 @@ class Folders:
     def console(self, name: str) -> Path:
         """Where a sink on the console keeps what it has shown."""
         return self.state / CONSOLE / name
+
+    def topic(self, name: str) -> Path:
+        """Where a sink to a broker keeps what is on its way, and how far it has come."""
+        return self.state / TOPICS / name
 
     def head(self, name: str) -> Path:
         """How far a log has come, kept away from it."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from weft.spark.channels.channel import Channel
+from weft.spark.channels.kafka_log import KafkaLog
 from weft.spark.channels.log import Log
+from weft.spark.channels.mirror import Mirror
 
 KIND = "channel"
-FOLDER = "folder"
+FOLDER, MIRROR, KAFKA = "folder", "mirror", "kafka"
 CHANNELS: dict[str, type[Channel]] = {
     FOLDER: Log,
+    MIRROR: Mirror,
+    KAFKA: KafkaLog,
 }
 
 

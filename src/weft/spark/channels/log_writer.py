@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from weft.protocol.stream_rule import Counted, FenceEntry, SegmentEntry, count
 from weft.spark.channels.channel import Fenced, Writer
 from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.channels.segments import Segments, number_of
@@ -31,9 +32,9 @@ class LogWriter(Writer):
         self._sweep()
 
     def _claim(self) -> None:
-        current = self.log.epoch()
-        if current > self.epoch:
-            raise Fenced(self.log.name, self.epoch, current)
+        current, _ = count(Counted(self.log.epoch()), FenceEntry(self.epoch))
+        if current.epoch != self.epoch:
+            raise Fenced(self.log.name, self.epoch, current.epoch)
         self.log.disk.seal(self.log.folder / "epoch", self.epoch)
 
     def _sweep(self) -> None:
@@ -96,7 +97,7 @@ class LogWriter(Writer):
         if not log.manifests.is_dir():
             raise FileNotFoundError(2, "no such folder", str(log.manifests))
         current = log.epoch()
-        if current != self.epoch:
+        if not count(Counted(current, self.segment), SegmentEntry(self.epoch, manifest.segment))[1]:
             raise Fenced(log.name, self.epoch, current)
         files = [folder / name for name in manifest.files]
         told = [size_and_sum(file) for file in files]

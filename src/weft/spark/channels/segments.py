@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from weft.protocol.stream_rule import Counted, FenceEntry, count
 from weft.spark.channels.channel import Channel, Removed
 from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.channels.partitions import WHOLE, Partitioning
@@ -155,7 +156,7 @@ class Segments(Channel):
     def fence(self, epoch: int) -> None:
         """From now on no writer with a lower epoch commits to the stream; a fence only rises."""
         self.create()
-        if epoch > self.epoch():
+        if count(Counted(self.epoch()), FenceEntry(epoch))[1]:
             self.disk.seal(self.folder / "epoch", epoch)
 
     def write_to(self, records: DataFrame, folder: Path, measured: list[str], few: bool = False) -> Written:

@@ -22,10 +22,7 @@ def write_small(records: DataFrame, folder: Path, measured: list[str], partition
 
     That is where Arrow has no type for a column, or where there are more records than this process should hold.
     """
-    split = records if partitioning.count == 1 else with_partition(records, partitioning)
-    if not _has_types(split):
-        return None
-    table = _collected(split)
+    table = fetched(records, partitioning)
     if table is None:
         return None
     if not table.num_rows:
@@ -33,8 +30,14 @@ def write_small(records: DataFrame, folder: Path, measured: list[str], partition
     metadata = {ROW_METADATA: records.schema.json().encode()}
     if partitioning.count == 1:
         size = _put(table, folder / FILE, metadata)
-        return Written(table.num_rows, size, (FILE,), _times_us(table, measured), folder)
+        return Written(table.num_rows, size, (FILE,), times_us(table, measured), folder)
     return _split(table, folder, measured, partitioning.count, metadata)
+
+
+def fetched(records: DataFrame, partitioning: Partitioning) -> pa.Table | None:
+    """All records at once, with the partition of each where there are several; None where Spark must write them."""
+    split = records if partitioning.count == 1 else with_partition(records, partitioning)
+    return _collected(split) if _has_types(split) else None
 
 
 def _has_types(records: DataFrame) -> bool:
@@ -72,8 +75,8 @@ def _split(table: pa.Table, folder: Path, measured: list[str], count: int, metad
             files.append(name)
             parts.append(part)
             rows.append(held.num_rows)
-    times_us = _times_us(table, measured)
-    return Written(table.num_rows, size, tuple(files), times_us, folder, tuple(parts), tuple(rows))
+    times = times_us(table, measured)
+    return Written(table.num_rows, size, tuple(files), times, folder, tuple(parts), tuple(rows))
 
 
 def _put(table: pa.Table, path: Path, metadata: dict[bytes, bytes]) -> int:
@@ -85,7 +88,7 @@ def _put(table: pa.Table, path: Path, metadata: dict[bytes, bytes]) -> int:
     return path.stat().st_size
 
 
-def _times_us(table: pa.Table, measured: list[str]) -> dict[str, int]:
+def times_us(table: pa.Table, measured: list[str]) -> dict[str, int]:
     """The greatest value of each time column (of a window: of its end), in microseconds."""
     import pyarrow.compute as pc
 

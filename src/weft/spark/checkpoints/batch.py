@@ -71,7 +71,8 @@ def position_of(offsets: Offsets | None, name: str) -> Position:
 
 def count_of(offsets: Offsets | None, name: str) -> int:
     """The records a timed source had given; 0 before its first batch."""
-    return int(offsets.ends[name].get(COUNT, 0)) if offsets and name in offsets.ends else 0
+    held = offsets.ends[name].get(COUNT, 0) if offsets and name in offsets.ends else 0
+    return held if isinstance(held, int) else 0  # else it is a topic of that name
 
 
 def least(births: list[tuple[float, float] | None]) -> tuple[float, float] | None:

@@ -78,8 +78,9 @@ def fork(
     batch = last_committed(old)
     if batch is None:
         return
-    for folder in ("state", "commits") if keep_state else ("commits",):
-        _link(old / folder, new / folder)
+    if keep_state:
+        _link(old / "state", new / "state")
+    _link(old / "commits", new / "commits", upto=batch)
     header = lines_of(old, batch)[0]
     (new / "offsets").mkdir(parents=True, exist_ok=True)
     text = "\n".join([*header, *(f"{name}:{offset}" for name, offset in sorted(lines.items()))])
@@ -126,6 +127,14 @@ def _as_own(old: Path, new: Path, ticks: Path, disk: Disk) -> None:
             tick(ticks, Path(entry["path"]).stem, disk)
 
 
-def _link(old: Path, new: Path) -> None:
+def _link(old: Path, new: Path, upto: int | None = None) -> None:
+    """Let a folder's files be another's too, those of batches `upto` one: the old run may commit more meanwhile.
+
+    A commit beyond the offsets would end every run of the new checkpoint, as another's that is under way.
+    """
+
+    def later(_: str, names: list[str]) -> list[str]:
+        return [name for name in names if upto is not None and not (name.isdigit() and int(name) <= upto)]
+
     if old.is_dir():
-        shutil.copytree(old, new, copy_function=os.link)
+        shutil.copytree(old, new, copy_function=os.link, ignore=later)

@@ -55,12 +55,7 @@ def inspect(
 
     Of one that was moved, what tells of ticks is written anew afterwards, and may have been already.
     """
-    checkpoints = []
-    for fragment in fragments:
-        generation = generations.get(fragment.id, 0)
-        opened, first = gates.get(fragment.id, (generation, {}))
-        path = folders.checkpoint(fragment.id, generation)
-        checkpoints.append(Checkpoint(fragment, generation, path, first if opened == generation else {}))
+    checkpoints = _checkpoints(folders, fragments, generations, gates)
     sinks: dict[str, Destination] = {claim.sink: claim.log for claim in claims}
     left_over: list[Path] = []
     needed: dict[str, Position] = {}
@@ -71,6 +66,31 @@ def inspect(
         folders.stream(stream).inspect(needed.get(stream))
     for sink in sinks.values():
         sink.inspect(None)
+    return left_over
+
+
+def _checkpoints(
+    folders: Folders, fragments: Sequence[Fragment], generations: Mapping[str, int],
+    gates: Mapping[str, tuple[int, Mapping[str, Position]]],
+) -> list[Checkpoint]:  # fmt: skip
+    found = []
+    for fragment in fragments:
+        generation = generations.get(fragment.id, 0)
+        opened, first = gates.get(fragment.id, (generation, {}))
+        path = folders.checkpoint(fragment.id, generation)
+        found.append(Checkpoint(fragment, generation, path, first if opened == generation else {}))
+    return found
+
+
+def left_by_a_kill(
+    folders: Folders, fragments: Sequence[Fragment], generations: Mapping[str, int],
+    gates: Mapping[str, tuple[int, Mapping[str, Position]]], claims: Sequence[Claim],
+) -> list[Path]:  # fmt: skip
+    """What must go before fragments start again at a site whose process was killed, while others may run."""
+    sinks: dict[str, Destination] = {claim.sink: claim.log for claim in claims}
+    left_over: list[Path] = []
+    for one in _checkpoints(folders, fragments, generations, gates):
+        left_over += _checkpoint(one, folders, sinks, {}, False)
     return left_over
 
 

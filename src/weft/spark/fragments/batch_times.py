@@ -12,6 +12,7 @@ from weft.spark.fragments.outputs import Output
 from weft.spark.fragments.wiring import Entry, RunContext
 from weft.spark.sources import streams as sources
 from weft.spark.sources.arrivals import Flow
+from weft.spark.sources.kafka import rows_between
 from weft.spark.sources.rate import Clock
 from weft.spec import keys_of
 
@@ -39,6 +40,9 @@ class BatchTimes:
             return batches.from_channel(self.context.folders.stream(entry.stream), start, end)
         source = self.context.deployment.source(entry.stream)
         now = (offsets.clock_ms, offsets.clock_ms)
+        if source.facts.has_topic:
+            ends = before.ends.get(entry.name, {}) if before else {}
+            return Arrival(now, {}, False, rows=rows_between(ends, offsets.ends.get(entry.name, {})))
         if not source.facts.timed:
             return Arrival(now, {}, False)
         first = self.first.get(entry.name, BEGINNING)
@@ -61,6 +65,11 @@ class BatchTimes:
         first = clock.clock_us(flow.births(start, start + 1))[0] / 1000
         last = clock.clock_us(flow.births(end - 1, end))[0] / 1000
         return float(first), float(last)
+
+    def topics(self, entries: list[Entry]) -> list[Entry]:
+        """The ways in whose records bring their births along: they are known when a batch was worked out."""
+        known = [entry for entry in entries if not entry.is_channel]
+        return [entry for entry in known if self.context.deployment.source(entry.stream).facts.has_topic]
 
     def births(self, arrivals: dict[str, Arrival], before: Offsets | None, offsets: Offsets) -> Births:
         """Whose birth counts for a result: this batch's records, or for a window those that moved the watermark."""

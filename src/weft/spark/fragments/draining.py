@@ -28,14 +28,18 @@ _starts = threading.BoundedSemaphore(STARTS_AT_ONCE)
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """What every run of a deployment is made with: Spark, the times of streams, who hears of commits, how it ends."""
+    """What every run of a deployment is made with: Spark, the times of streams, who hears of commits, how it ends.
+
+    `before_end` is called with a fragment, and whether that is still alive, before its sources are finished; it raises
+    where that must not be.
+    """
 
     session: SparkSession
     times: Times
     on_commit: Callable[[Commit], None]
     until_done: bool = False
     totals: dict[str, int] = field(default_factory=dict)
-    before_end: Callable[[], None] = lambda: None
+    before_end: Callable[[str, Callable[[], bool]], None] = lambda fragment, alive: None
 
 
 class DrainingRun(FragmentRun):
@@ -99,12 +103,15 @@ class DrainingRun(FragmentRun):
 
     def _drain(self) -> None:
         try:
-            self.read_all(self.ways.totals, self.ways.before_end)
+            self.read_all(self.ways.totals, lambda: self.ways.before_end(self.fragment.id, self._is_wanted))
         except Exception as error:
             # A query that was stopped or has failed ends the wait; `failure` tells why, where Spark still answers.
             with suppress(Exception):
                 if self.query is not None and self.query.isActive:
                     self.trouble = str(error)
+
+    def _is_wanted(self) -> bool:
+        return not self.over and self.is_sound()
 
     def failure(self) -> tuple[str, bool] | None:
         """Also where the end could not be written."""

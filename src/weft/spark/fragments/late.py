@@ -54,7 +54,7 @@ class LateRecords:
 
     def dropped(self) -> Dropped | None:
         """What Spark says that it dropped of the batch just run; None where that is nothing."""
-        execution = self._execution()
+        execution = self.execution()
         if execution is None:
             return None
         rows, watermark_ms = 0, 0
@@ -67,7 +67,7 @@ class LateRecords:
 
     def records(self, number: int, watermark_ms: int) -> DataFrame | None:
         """The records of an input behind the watermark in the batch just run; None where a plan does not tell them."""
-        execution = self._execution()
+        execution = self.execution()
         assert execution is not None, "its batch has just run"
         try:
             found = _stateful_above(execution.logical(), f"{INPUT}{number}")
@@ -76,7 +76,7 @@ class LateRecords:
         except (PySparkException, Py4JError):  # a plan of a kind that nobody has thought of
             return None
 
-    def _execution(self) -> Any | None:
+    def execution(self) -> Any | None:
         """What Spark runs, or has just run, for the query."""
         if self._query is None:
             active = self.session._jsparkSession.streams().active()

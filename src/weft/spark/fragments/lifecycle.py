@@ -20,7 +20,6 @@ from weft.spark.channels.ticks import END, tick
 from weft.spark.checkpoints.ledger import ledger_of
 from weft.spark.failures.causes import cause_of, keep
 from weft.spark.fragments.batch_times import BatchTimes
-from weft.spark.fragments.counts import records_out
 from weft.spark.fragments.late import LateRecords
 from weft.spark.fragments.outputs import Commit
 from weft.spark.fragments.positions import Standing
@@ -29,9 +28,11 @@ from weft.spark.fragments.writing import BatchWriter
 from weft.spark.ordering.holds import silent_for_too_long
 from weft.spark.sources import streams as sources
 from weft.spark.sources.arrivals import Flow
+from weft.spark.sources.kafka import UnreadRecords
 from weft.spark.sources.waiting import UnreadFiles, flow_of, records_due
 
-_births = itertools.count()
+# What runs of several processes write aside must not get one name: each process counts from a place of its own.
+_births = itertools.count((int(time.time()) % 100_000_000) * 1000)
 
 
 def updates_a_sink(context: RunContext, fragment: Fragment) -> bool:
@@ -77,6 +78,7 @@ class FragmentRun:
         self._nudged_s = 0.0
         self._flows: dict[str, Flow | None] = {}
         self._unread: dict[str, UnreadFiles] = {}
+        self._unread_records: dict[str, UnreadRecords] = {}
         if epoch is not None:
             self.adopt(epoch)
 
@@ -163,6 +165,10 @@ class FragmentRun:
                     path = sources.path_of(self.context.deployment, source.path)
                     yield entry, os.path.dirname(path) if os.path.isfile(path) else path
 
+    def topic_entries(self) -> list[Entry]:
+        """Its ways in from brokers, in the order in which Spark has them."""
+        return self.batch_times.topics(self.entries)
+
     def taken_sources(self) -> dict[str, int]:
         """Records taken so far from sources that Weft itself times."""
         counts = {entry.stream: self._count(entry) for entry in self.entries if not entry.is_channel}
@@ -181,6 +187,10 @@ class FragmentRun:
                 total += self.context.folders.stream(entry.stream).rows_before(self.writer.reached(entry)) or 0
         return total
 
+    def given(self) -> dict[str, int]:
+        """Results by sink that no manifest tells of; none where all are committed in a log."""
+        return {}
+
     def backlogs(self) -> Iterator[tuple[Entry, tuple[int, int]]]:
         """Segments and records of each channel it reads whose results it has not written yet."""
         for entry in self.entries:
@@ -198,28 +208,20 @@ class FragmentRun:
                     self._flows[entry.name] = flow_of(self.context.folders, source)
                 due = records_due(self.context.folders, source, self._flows[entry.name])
                 yield entry, max(0, due - self._count(entry))
+            elif source.facts.has_topic:
+                if entry.name not in self._unread_records:
+                    self._unread_records[entry.name] = UnreadRecords(source)
+                yield entry, self._unread_records[entry.name].records(self.writer.told(entry))
             elif source.path is not None:
                 if entry.name not in self._unread:
                     path = sources.path_of(self.context.deployment, source.path)
                     self._unread[entry.name] = UnreadFiles(source, path, self.checkpoint / "sources" / entry.name)
                 yield entry, self._unread[entry.name].records(self.writer.files_upto(entry))
 
-    def waiting(self) -> Iterator[tuple[Entry, int]]:
-        """Records that wait at each way in, of channels and sources alike."""
-        yield from ((entry, records) for entry, (_, records) in self.backlogs())
-        yield from self.waiting_at_sources()
-
-    def backlog(self) -> int:
-        """Records that wait in the channels and at the sources it reads."""
-        return sum(records for _, records in self.waiting())
-
-    def records(self, counted: dict[str, int], records_in: int) -> dict[str, int | None]:
-        """Records out of each operator so far; None where nothing tells."""
-        if self.fragment.query is None:
-            return {}
-        committed = {o.operator: o.writer.last.rows_total for o in self.writer.outputs if o.operator and o.writer.last}
-        query = self.context.deployment.query(self.fragment.query)
-        return records_out(query, self.fragment, committed, counted, records_in)
+    def has_begun(self) -> bool:
+        """Whether its first batch, which is slow, is over; users' files and topics do not wait for that."""
+        timed = (entry.is_channel or self.context.deployment.source(entry.stream).facts.timed for entry in self.entries)
+        return self.over or self.writer.has_written or not all(timed)
 
     def drained(self) -> bool:
         """Whether all inputs have ended and everything is committed."""

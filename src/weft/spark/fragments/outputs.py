@@ -140,10 +140,10 @@ def _late_places(context: RunContext, query: Query, fragment: Fragment) -> Itera
         yield Place(operator.name, outlet.name, destination, outlet.sink, operator.from_.index(outlet.input))
 
 
-def sweep_aside(context: RunContext) -> None:
-    """What a process that is gone had written aside is nobody's any more."""
-    destinations: list[Destination] = [*context.folders.streams()]
-    destinations += [claim.log for claim in claims_of(context.deployment, context.folders)]
+def sweep_aside(deployment: Deployment, folders: Folders) -> None:
+    """What a process that is gone had written aside is nobody's any more; nothing may run."""
+    destinations: list[Destination] = [*folders.streams()]
+    destinations += [claim.log for claim in claims_of(deployment, folders)]
     for destination in destinations:
         destination.forget_aside()
 
@@ -175,7 +175,9 @@ def sink_log(deployment: Deployment, folders: Folders, sink: Sink, name: str) ->
 
 
 def sink_path(deployment: Deployment, folders: Folders, sink: Sink, name: str) -> Path:
-    """The folder of a sink's results; of one on the console, where it would be."""
+    """The folder of a sink's results; of one on the console or of a topic, where it would be."""
+    if sink.facts.has_topic:
+        return folders.topic(name)
     if sink.path is None:
         return folders.console(name)
     return Path(os.path.normpath(sources.path_of(deployment, sink.path)))

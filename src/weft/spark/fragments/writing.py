@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -31,11 +32,11 @@ from weft.spark.fragments.last_batch import LastBatch
 from weft.spark.fragments.late import LateRecords
 from weft.spark.fragments.outputs import Commit, ManifestFacts, Output, open_outputs, places
 from weft.spark.fragments.wiring import Entry, RunContext
+from weft.spark.sources.kafka import BORN
 from weft.spark.storage.disk import spent_s
 
 BATCHES_KEPT = 64  # of counts, until somebody has looked
 LEFT_OPEN_S_MAX = 30.0
-SYNCS_KEPT = 4096
 # Up to so many records, and so many bytes in channels, a batch is small: this process can hold it.
 FEW = 20_000
 FEW_BYTES = 8 << 20
@@ -53,6 +54,7 @@ class BatchInput:
     arrivals: dict[str, Arrival]
     births: Births
     ended: bool
+    births_known: bool = True
 
 
 class BatchWriter:
@@ -86,7 +88,7 @@ class BatchWriter:
         self.batches: deque[BatchCounts] = deque(maxlen=BATCHES_KEPT)
         self.last = LastBatch()
         self.rehearsed: int | None = None
-        self.sync_ms: deque[float] = deque(maxlen=SYNCS_KEPT)
+        self.sync_ms: deque[tuple[int, float]] = deque(maxlen=BATCHES_KEPT)  # by batch, until somebody has looked
         self.ledger: Ledger | None = None
         self.waited_ms: dict[int, float] = {}  # by batch: how long one that was worked out ahead lay aside
         self.ended = threading.Event()
@@ -134,8 +136,11 @@ class BatchWriter:
 
     def files_upto(self, entry: Entry) -> int:
         """How far in Spark's list of a source's files results are written; -1 before the first."""
-        told = self._written.ends.get(entry.name, {}) if self._written else {}
-        return int(told.get("logOffset", -1))
+        return int(self.told(entry).get("logOffset", -1))
+
+    def told(self, entry: Entry) -> dict[str, Any]:
+        """The offset of an input, as Spark writes it, up to which results are written; empty before the first."""
+        return self._written.ends.get(entry.name, {}) if self._written else {}
 
     def close(self) -> None:
         """Begin no further batch; the one under way may be broken off."""
@@ -201,7 +206,7 @@ class BatchWriter:
                 self._write_batch(frame, batch, ahead)
                 self._wait_until_begun()
                 self._was_closed.set()
-                self.sync_ms.append(1000 * (spent_s() - waited_s + self._waited_s))
+                self.sync_ms.append((batch, 1000 * (spent_s() - waited_s + self._waited_s)))
                 if self.last.is_over(batch):
                     self._closing = True
         except Exception:
@@ -211,6 +216,11 @@ class BatchWriter:
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
             raise
+
+    @property
+    def has_written(self) -> bool:
+        """Whether a batch of this run is over."""
+        return self._previous is not None
 
     def _wait_until_begun(self) -> None:
         """Wait until what the batch rests on is on disk, and listed."""
@@ -251,6 +261,7 @@ class BatchWriter:
                     records = self._branch(frame, output.operator)
                     few = self._are_few(brought, output.writer.last)
                     written = output.writer.write(records, self.batch_times.measured(output.stream), few)
+                brought = self._with_births(brought, batch)
                 self._finish(output, written, batch, brought)
                 if output.operator is not None:
                     committed[output.operator] = written.rows
@@ -304,8 +315,24 @@ class BatchWriter:
         assert offsets is not None, f"batch {batch} runs without offsets"
         before = self._offsets_before(batch)
         arrivals = {entry.name: self.batch_times.arrival(entry, before, offsets) for entry in self.entries}
-        births = self.batch_times.births(arrivals, before, offsets)
-        return BatchInput(offsets, arrivals, births, self._has_ended(arrivals, offsets))
+        comes_later = self.batch_times.topics(self.entries)
+        births = None if comes_later else self.batch_times.births(arrivals, before, offsets)
+        return BatchInput(offsets, arrivals, births, self._has_ended(arrivals, offsets), not comes_later)
+
+    def _with_births(self, brought: BatchInput, batch: int) -> BatchInput:
+        """The same, with the births that records brought along, now that they were read."""
+        if brought.births_known:
+            return brought
+        execution = self.late.execution()
+        arrivals = dict(brought.arrivals)
+        for entry in self.batch_times.topics(self.entries):
+            seen = None if execution is None else execution.observedMetrics().get(f"{BORN}{entry.name}")
+            if seen is not None and seen.isDefined():
+                first, last, rows = (seen.get().get(index) for index in range(3))
+                born = None if first is None else (float(first), float(last))
+                arrivals[entry.name] = replace(arrivals[entry.name], birth_ms=born, rows=int(rows))
+        births = self.batch_times.births(arrivals, self._offsets_before(batch), brought.offsets)
+        return replace(brought, arrivals=arrivals, births=births, births_known=True)
 
     def _offsets_before(self, batch: int) -> Offsets | None:
         if self._previous is not None and self._previous[0] == batch - 1:

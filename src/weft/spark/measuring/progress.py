@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +19,7 @@ from weft.spark.fragments.lifecycle import FragmentRun
 from weft.spark.fragments.wiring import Entry
 
 BATCHES_MAX = 4096
+LOOK_EVERY_S = 4.0
 STAGES_BACK = 64  # a stage this far back that is not known never ran, or is gone
 _DESCRIBED = re.compile(r"(.+)\nid = .*\nrunId = .*\nbatch = (\d+)")
 
@@ -52,6 +55,8 @@ def new_reports(run: FragmentRun, after: int) -> Iterator[BatchReport]:
 def _report(run: FragmentRun, progress: dict[str, Any]) -> BatchReport:
     by_name = {spark_name(source): source for source in run.fragment.sources}
     rows = {entry.stream: held["numInputRows"] for entry, held in _of_files(run, progress["sources"])}
+    topics = [held for held in progress["sources"] if held["description"].startswith("KafkaV2[")]
+    rows |= {entry.stream: held["numInputRows"] for entry, held in zip(run.topic_entries(), topics, strict=False)}
     bad: dict[str, int] = {}
     operators: dict[str, int] = {}
     for name, values in progress.get("observedMetrics", {}).items():
@@ -90,7 +95,10 @@ class Work:
 
 
 class StageTimes:
-    """What finished stages took: CPU seconds by the pool (the site) they ran in, task time by query and batch."""
+    """What finished stages took: CPU seconds by the pool (the site) they ran in, task time by query and batch.
+
+    There is one for a session: all sites on it look at the same stages, and Spark is asked for each once.
+    """
 
     def __init__(self, session: SparkSession) -> None:
         context = session.sparkContext._jsc.sc()
@@ -99,14 +107,24 @@ class StageTimes:
         self._seconds: dict[str, float] = {}
         self._work: dict[tuple[str, int], Work] = {}
         self._open: list[int] = []
+        self._lock = threading.Lock()
+        self.looks = 0
+        self._due_s = 0.0
         self._next_stage = self._following()
 
     def _following(self) -> int:
         """The number that the next stage will get; Spark keeps only the latest ones, so counting them does not tell."""
         return int(str(self._scheduler.nextStageId()))
 
-    def look(self) -> None:
-        """Add what has finished since the last look."""
+    def look(self, now: bool = False) -> None:
+        """Add what has finished since the last look, where that was long ago, or `now`."""
+        with self._lock:
+            if now or time.monotonic() >= self._due_s:
+                self._due_s = time.monotonic() + LOOK_EVERY_S
+                self.looks += 1
+                self._look()
+
+    def _look(self) -> None:
         following = self._following()
         self._open.extend(range(self._next_stage, following))
         self._next_stage = following
@@ -140,7 +158,8 @@ class StageTimes:
 
     def work(self, query: str, batch: int) -> Work | None:
         """What the tasks of a batch took together, told once; None where no stage of it is known."""
-        return self._work.pop((query, batch), None)
+        with self._lock:
+            return self._work.pop((query, batch), None)
 
 
 def _batch_of(description: Any) -> tuple[str, int] | None:

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType, TimestampType
 from weft.model import Deployment, Node, Query, Source, dataflow
 from weft.spark.fragments import operators
 from weft.spark.sources import streams as sources
+from weft.spark.sources.kafka import sample_topic
 from weft.spark.sources.rate import made_up
 
 SAMPLE = 20_000
@@ -46,6 +47,8 @@ def sample(session: SparkSession, deployment: Deployment, source: Source) -> Dat
     """The first records of a source."""
     if source.facts.made_up:
         return _made_up(session, source)
+    if source.facts.has_topic:
+        return sources.without_bad(sample_topic(session, source, sources.struct(source.schema)), source).limit(SAMPLE)
     assert source.path is not None
     path = sources.path_of(deployment, source.path)
     format_ = sources.ending_of(path) if source.facts.recorded else source.format

@@ -35,7 +35,7 @@ class ClassArchive:
 
     def options(self, folder: Path) -> str:
         """What Java is told; where there is no archive yet, and nobody makes one, it is to make one in a folder."""
-        java = _java()
+        java = java_command()
         if java is None:
             return ""
         with suppress(OSError, RuntimeError):  # without a cache, or a home, Java starts as ever
@@ -81,7 +81,7 @@ class ClassArchive:
         return True
 
 
-def _java() -> Path | None:
+def java_command() -> Path | None:
     """The Java that Spark will start."""
     home = os.environ.get("JAVA_HOME")
     found = os.path.join(home, "bin", "java") if home else shutil.which("java")

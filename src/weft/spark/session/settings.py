@@ -9,11 +9,14 @@ from pathlib import Path
 
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-# A collector with threads of its own costs a run on few cores more CPU and memory than it saves in pauses.
-COLLECTOR = "-XX:+UseSerialGC"
-# Most of a short or slow run is Java's compiler; bulk work is dearer with its first level alone.
-# With that level Java would reserve 48 MB for code, which long runs fill: then it compiles no more.
-FIRST_LEVEL = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+# Java for records that come slowly. A collector without threads of its own, as there is little to collect. Most of such
+# a run is the compiler: its first level is enough. With that level Java would reserve 48 MB for code, which long runs
+# fill: then it compiles no more.
+SLOW = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+# Java for bulk: fragments side by side wait for a collector with one thread, a twelfth of the throughput on two cores.
+# It would take whatever room it is given; the young records of batches need little.
+BULK = "-XX:+UseParallelGC -Xms64m -XX:MaxNewSize=160m"
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
 EXCLUDED = "spark.sql.optimizer.excludedRules"
 SOCKET_CHARS = 1 + len(".00000000-0000-0000-0000-000000000000.sock")
 SOCKET_CHARS_MAX = 103  # the least that any system takes
@@ -43,12 +46,19 @@ def with_conf(ours: Mapping[str, str], conf: Mapping[str, str]) -> dict[str, str
     if EXCLUDED in ours and EXCLUDED in conf:
         both[EXCLUDED] = f"{ours[EXCLUDED]},{conf[EXCLUDED]}"
     if JAVA_OPTIONS in ours and JAVA_OPTIONS in conf:
-        mine = ours[JAVA_OPTIONS].replace(COLLECTOR, "") if re.search(r"-XX:\+Use\w+GC", conf[JAVA_OPTIONS]) else None
-        both[JAVA_OPTIONS] = f"{mine or ours[JAVA_OPTIONS]} {conf[JAVA_OPTIONS]}"
+        mine = ours[JAVA_OPTIONS]
+        if _COLLECTOR.search(conf[JAVA_OPTIONS]):
+            mine = _COLLECTOR.sub("", mine.replace(BULK, ""))
+        both[JAVA_OPTIONS] = f"{mine} {conf[JAVA_OPTIONS]}"
     return both
 
 
-def settings(log4j: Path | None, folder: Path | None, java: str = "") -> dict[str, str]:
+def on_a_cluster(master: str) -> bool:
+    """True if tasks run in processes that Spark's master starts, maybe on other machines."""
+    return not master.startswith("local")
+
+
+def settings(log4j: Path | None, folder: Path | None, java: str = "", cluster: bool = False) -> dict[str, str]:
     """What differs from Spark's defaults, and why; `folder` is where temporary files go, `java` more for Java."""
     own = (
         {}
@@ -56,13 +66,19 @@ def settings(log4j: Path | None, folder: Path | None, java: str = "") -> dict[st
         else {
             # Java keeps a file of figures in the temporary folder itself, unless it is told not to.
             JAVA_OPTIONS: f'-Dlog4j2.configurationFile={log4j.as_uri()} "-Djava.io.tmpdir={folder}" '
-            f"-XX:+PerfDisableSharedMem {COLLECTOR} -Xss4m {java}".rstrip(),
+            f"-XX:+PerfDisableSharedMem -Xss4m {java}".rstrip(),
             "spark.local.dir": str(folder),
             "spark.python.unix.domain.socket.dir": str(folder),
             # Over TCP the small messages to a worker wait for each other's receipts: 40 ms a batch of a channel.
             "spark.python.unix.domain.socket.enabled": str(os.name == "posix" and _fits(folder)).lower(),
         }
     )
+    if cluster:
+        # Folders of this process mean nothing to tasks elsewhere: each machine has its own.
+        for key in ("spark.local.dir", "spark.python.unix.domain.socket.dir"):
+            own.pop(key, None)
+        own["spark.python.unix.domain.socket.enabled"] = "false"
+        own["spark.executor.extraJavaOptions"] = f"{BULK} -Xss4m"
     return own | {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

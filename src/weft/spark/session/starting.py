@@ -19,8 +19,9 @@ from pyspark.sql.datasource import DataSource
 from weft.model.running import MASTER
 from weft.spark.session import reader_processes as nursery
 from weft.spark.session.class_archive import MAKES_S_MAX, ClassArchive
+from weft.spark.session.code import packed_code
 from weft.spark.session.lent import active, beside
-from weft.spark.session.settings import FIRST_LEVEL, LOG4J, settings, with_conf
+from weft.spark.session.settings import BULK, LOG4J, SLOW, on_a_cluster, settings, with_conf
 from weft.spark.storage import temporary
 from weft.spark.storage.private import private_files
 
@@ -46,7 +47,7 @@ def start_session(
     logs = logs.resolve()
     paths = [os.path.abspath(module) for module in modules]
     running = SparkContext._active_spark_context
-    java = FIRST_LEVEL if slow else ""
+    java = SLOW if slow else BULK
     session = _own(logs, paths, master, conf or {}, record, java) if running is None else beside(running, conf or {})
     # What is on the path of a Java process that lives already stays as it was: functions bring theirs along.
     known = session.sparkContext.environment.get("PYTHONPATH", "")
@@ -70,16 +71,19 @@ def _own(
     log4j = logs / "log4j2.properties"
     log4j.write_text(LOG4J.format(path=logs / "spark.log"))
     # Workers would otherwise take the first python on the PATH, which may lack the packages.
-    os.environ["PYSPARK_PYTHON"] = nursery.interpreter()
+    cluster = on_a_cluster(master)
+    os.environ["PYSPARK_PYTHON"] = sys.executable if cluster else nursery.interpreter()
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Functions of the user's modules run in workers too; WORKERS makes each of those processes start sooner.
     os.environ["PYTHONPATH"] = _joined([str(WORKERS), *modules], os.environ.get("PYTHONPATH", ""))
     builder = SparkSession.builder.appName("weft").master(master)
-    told = settings(log4j, folder, f"{_classes.options(folder)} {java}".strip())
+    told = settings(log4j, folder, f"{_classes.options(folder)} {java}".strip(), cluster)
     for key, value in with_conf(told, conf).items():
         builder = builder.config(key, value)
     with _temporary_in(folder):
         session = builder.getOrCreate()
+    if cluster:
+        session.sparkContext.addPyFile(str(packed_code(folder, modules)))
     process = getattr(session.sparkContext._gateway, "proc", None)
     if process is not None:
         (folder / temporary.JAVA).write_text(str(process.pid))

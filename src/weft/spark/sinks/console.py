@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weft.model import Sink
 from weft.spark.channels.manifest import Written
 from weft.spark.sinks.kind import Delivery, SinkKind
 
@@ -19,11 +20,9 @@ class Console(SinkKind):
 
     can_write_aside = False  # what was printed cannot be taken back
 
-    def write(
-        self, records: DataFrame, folder: Path, options: dict[str, str], measured: list[str], few: bool = False
-    ) -> Written:
+    def write(self, records: DataFrame, folder: Path, sink: Sink, measured: list[str], few: bool = False) -> Written:
         """Print the first records of a batch."""
-        rows = records.limit(int(options.get("numRows", ROWS_SHOWN))).collect()
+        rows = records.limit(int(sink.options.get("numRows", ROWS_SHOWN))).collect()
         count = records.count() if rows else 0
         for row in rows:
             print(" | ".join(str(value) for value in row), flush=True)

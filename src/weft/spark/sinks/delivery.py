@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -53,7 +54,7 @@ class SinkLog(Log):
     def write_to(self, records: DataFrame, folder: Path, measured: list[str], few: bool = False) -> Written:
         """Write a batch to a new folder, as the sink's format has it."""
         self.disk.remove_tree(folder)
-        return self.kind.write(records, folder, self.sink.options, measured, few)
+        return self.kind.write(records, folder, self.sink, measured, few)
 
     def inspect(self, needed: Position | None) -> None:
         """Damaged where a manifest is gone: together they are the list of what was written."""
@@ -67,6 +68,7 @@ class SinkWriter(LogWriter):
 
     def __init__(self, log: SinkLog, epoch: int, writer: str) -> None:
         self.target = log
+        self._kept: dict[str, Any] = {}
         if log.sink.path is not None:
             log.disk.make(log.path)
         for left in log.data.glob(f"{DONE}*"):
@@ -90,11 +92,14 @@ class SinkWriter(LogWriter):
             manifest = msgspec.structs.replace(manifest, aside=kept_aside(self.target, self.segment))
         manifest = super().commit(manifest)
         self._deliver(manifest, folder)
+        if self.target.sink.facts.has_topic:
+            # Its readers have it when the broker has: that is where latency ends.
+            return msgspec.structs.replace(manifest, committed_ms=time.time() * 1000)
         return manifest
 
     def _deliver(self, manifest: Manifest, folder: Path) -> None:
         target, disk = self.target, self.log.disk
-        target.kind.deliver(Delivery(target.sink, manifest, folder, target, target.path))
+        target.kind.deliver(Delivery(target.sink, manifest, folder, target, target.path, self._kept))
         if folder.is_dir():
             # Under another name first: what lies under its own is still to be delivered, all of it.
             done = folder.with_name(f"{DONE}{folder.name}")

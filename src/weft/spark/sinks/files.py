@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weft.model import Sink
 from weft.spark.channels import footers
 from weft.spark.channels.log import Log
 from weft.spark.channels.manifest import Manifest, Written
@@ -35,13 +36,11 @@ class FolderOfFiles(SinkKind):
     def __init__(self, format_: str) -> None:
         self.format = format_
 
-    def write(
-        self, records: DataFrame, folder: Path, options: dict[str, str], measured: list[str], few: bool = False
-    ) -> Written:
+    def write(self, records: DataFrame, folder: Path, sink: Sink, measured: list[str], few: bool = False) -> Written:
         """Write a batch aside."""
         if self.format == "parquet":
-            return footers.write_parquet(records, folder, options, measured, WHOLE, few)
-        return footers.write_text(records, folder, self.format, options)
+            return footers.write_parquet(records, folder, sink.options, measured, WHOLE, few)
+        return footers.write_text(records, folder, self.format, sink.options)
 
     def deliver(self, delivery: Delivery) -> None:
         """Give each file its name where readers look; a batch that replaces all before it removes theirs."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weft.model import Sink
 from weft.spark.channels import footers
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Delivery:
     """A committed batch on its way: what it holds, the folder it was written to, and the sink it is for.
 
-    `path` is the sink's own folder where it has one, else one in the state folder.
+    `path` is the sink's own folder where it has one, else one in the state folder. `kept` is what its kind keeps from
+    one delivery of a writer to the next.
     """
 
     sink: Sink
@@ -29,6 +30,7 @@ class Delivery:
     folder: Path
     log: Log
     path: Path
+    kept: dict[str, Any] = field(default_factory=dict)
 
 
 class SinkKind(ABC):
@@ -36,15 +38,13 @@ class SinkKind(ABC):
 
     can_write_aside = True
 
-    def write(
-        self, records: DataFrame, folder: Path, options: dict[str, str], measured: list[str], few: bool = False
-    ) -> Written:
+    def write(self, records: DataFrame, folder: Path, sink: Sink, measured: list[str], few: bool = False) -> Written:
         """Write a batch to a new folder, where it waits until it is committed and delivered."""
         return footers.write_parquet(records, folder, {}, measured, WHOLE, few)
 
     @abstractmethod
     def deliver(self, delivery: Delivery) -> None:
-        """Give a committed batch to those who wait for it.
+        """Give a committed batch to those who wait for it; Fenced where a later epoch has taken over.
 
         What a crash cut off is delivered again, under the same number of its manifest: doing it twice must do no harm.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.spark.sinks.console import Console
 from weft.spark.sinks.files import FolderOfFiles
+from weft.spark.sinks.kafka import KafkaTopic
 from weft.spark.sinks.kind import SinkKind
 
 SINKS: dict[str, SinkKind] = {
@@ -11,4 +12,5 @@ SINKS: dict[str, SinkKind] = {
     "csv": FolderOfFiles("csv"),
     "json": FolderOfFiles("json"),
     "console": Console(),
+    "kafka": KafkaTopic(),
 }

@@ -1,7 +1,8 @@
 """Sources that Weft itself times: `rate` makes records up, `replay` takes them from a recorded log.
 
 The offset is a count of records. Which record is born when follows from the arrivals alone; `flows.json` maps flow
-seconds to the clock, one line per start of the run, so that a replayed batch gives the very same records.
+seconds to the clock, one line per start of the run, so that a replayed batch gives the very same records. Until sources
+begin to flow, every start of the run asks for one batch without records: the first one is slow, and delays nothing so.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from weft.spark.storage.disk import checked, read_sealed
 
 FORMAT = "weft_rate"
 COUNT = "count"
+STARTS = "starts"
 RECORDS_MAX = 200_000
 
 
@@ -43,6 +45,9 @@ class Span(InputPartition):
         self.end = end
         self.births_us = births_us
         self.files = files
+
+
+NOTHING = Span(0, 0, np.empty(0, np.int64), [])
 
 
 class RateSource(DataSource):
@@ -126,14 +131,14 @@ class RateReader(DataSourceStreamReader):
         if self.arrivals is not None:
             timing = self._timing(self.starts_min)
             if timing is None:
-                return start
+                return start if start.get(STARTS) == self.starts_min else {**start, STARTS: self.starts_min}
             flow, clock = timing
             reach = min(reach, flow.count(clock.flow_s(time.time() * 1000)))
         if self.recording is not None:
             reach = min(reach, self._recorded())
         if self.gate.nothing_beyond(reach):
             return start
-        return {COUNT: max(start[COUNT], reach)}
+        return {**start, COUNT: max(start[COUNT], reach)}
 
     def _first(self) -> int:
         """The record before which everything is somebody else's."""
@@ -150,10 +155,10 @@ class RateReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if self.gate.closed():
-            return [Span(0, 0, np.empty(0, np.int64), [])]
+            return [NOTHING]
         first, last = max(start[COUNT], self._first()), end[COUNT]
         if first >= last:
-            return []
+            return [] if end.get(STARTS) == start.get(STARTS) else [NOTHING]
         births_us = None
         if self.arrivals is not None:
             # What a start before this one has planned was born then: any clock that knows it will do.

@@ -13,7 +13,8 @@ from weft.spark.channels.folders import Folders
 from weft.spark.channels.log import Log
 from weft.spark.channels.log_writer import LogWriter
 from weft.spark.channels.manifest import Manifest
-from weft.spark.sources.streams import BAD, NEVER_BAD, ending_of, path_of, reader_options, with_bad
+from weft.spark.sources.bad import BAD
+from weft.spark.sources.streams import NEVER_BAD, ending_of, path_of, reader_options, with_bad
 
 RECORDS_PER_SEGMENT = 50_000
 

@@ -1,4 +1,4 @@
-"""How does a stream enter Spark? Users' files by Spark's own readers, made-up and recorded records by ours."""
+"""How does a stream enter Spark? Files and topics by Spark's own readers, made-up and recorded records by ours."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from weft.model.formats import SOURCES
 from weft.spark.channels.folders import Folders, spark_name
 from weft.spark.channels.gate import Gate
 from weft.spark.sources import rate
+from weft.spark.sources.bad import BAD
+from weft.spark.sources.kafka import read_topic
 from weft.spark.storage.disk import Disk, read_sealed
 
-BAD = "_weft_bad"
 MODES = {"fail": "FAILFAST", "skip": "PERMISSIVE", "keep": "PERMISSIVE"}
 NEVER_BAD = ("parquet",)  # a file of these can be read or not, one record of it cannot be bad
 ALL_COLUMNS = {"csv": {"columnPruning": "false"}}  # else only columns that are used could be bad
@@ -118,10 +119,17 @@ def _files(reading: Reading) -> DataFrame:
     return without_bad(frame, source)
 
 
+def _topic(reading: Reading) -> DataFrame:
+    """Records that a broker keeps."""
+    source = reading.source
+    return without_bad(read_topic(reading.session, source, reading.name, struct(source.schema)), source)
+
+
 READERS: dict[str, Callable[[Reading], DataFrame]] = {
     "csv": _files,
     "json": _files,
     "parquet": _files,
+    "kafka": _topic,
     "rate": _timed,
     "replay": _timed,
 }

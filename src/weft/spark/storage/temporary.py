@@ -56,7 +56,7 @@ def claim(record: Path | None = None) -> Path:
         _mine.records.add(told)
     if fresh:
         folder.mkdir(mode=0o700)
-        owner = {"process": os.getpid(), "started": _started(os.getpid())}
+        owner = {"process": os.getpid(), "started": started(os.getpid())}
         (folder / OWNER).write_text(json.dumps(owner), encoding="utf-8")
         # Whoever tidies temporary space by age passes over a folder that is locked.
         _mine.lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -112,7 +112,7 @@ def remove_after(folder: Path) -> None:
     with suppress(OSError, ValueError):
         java = int((folder / JAVA).read_text())
         deadline = time.monotonic() + JAVA_S_MAX
-        while _started(java) is not None and time.monotonic() < deadline:
+        while started(java) is not None and time.monotonic() < deadline:
             time.sleep(0.05)
     if _is_left(folder):
         remove(folder)
@@ -129,12 +129,12 @@ def _is_left(folder: Path) -> bool:
         if not os.listdir(folder):  # ended between making it and saying whose it is
             return True
         owner = json.loads((folder / OWNER).read_text(encoding="utf-8"))
-        process, started = int(owner["process"]), owner["started"]
+        process, since = int(owner["process"]), owner["started"]
         if _is_locked(folder):
             return False
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return _started(process) != started if Path("/proc/self/stat").exists() else not _lives(process)
+    return started(process) != since if Path("/proc/self/stat").exists() else not _lives(process)
 
 
 def _is_locked(folder: Path) -> bool:
@@ -149,7 +149,7 @@ def _is_locked(folder: Path) -> bool:
     return False
 
 
-def _started(process: int) -> int | None:
+def started(process: int) -> int | None:
     """When a process started, in the kernel's own ticks; None where it is gone or there is no telling."""
     try:
         text = Path(f"/proc/{process}/stat").read_text()

@@ -237,6 +237,7 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
 
     apart, back = ("1a 2b", "1b"), ("1a", "1b", "1a")
     few = 1 + more
+    came_back = MoveCase("1a", "1!b", "1a", records=more)
     out, out_few = MoveCase("1a 2a", "2b", stateful=True, records=few), MoveCase("1a 2a", "2b", records=more)
     return (
         of("a stateless fragment moves", MoveCase("1a", "1b"), lose=1, crash=1, early=more),
@@ -253,6 +254,7 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         of("a site is gone", MoveCase("1a 2a", "1!b 2!b", stateful=True, records=few), crash=1, lose=more),
         of("two queries at a site that is taken to be gone", MoveCase("1a 3a", "1!b 3!b", records=1), lose=more),
         of("a site is gone, and comes back", MoveCase("1a", "1!b", "1a", records=1), crash=1, deaths=more),
+        of("a site is taken to be gone and comes back, the desk is lost", came_back, mortal=(DESK,), crash=1),
         of("a site is taken to be gone, with a full disk", MoveCase("1a", "1!b"), undecided=1, lose=1, deaths=1),
         of("into a fragment", MoveCase(*apart, stateful=True), lose=1, early=more),
         of("into a fragment, with a death", MoveCase(*apart, records=1), deaths=1, early=1),

@@ -160,7 +160,8 @@ class Plant(Held, frozen=True):
         """What may happen next."""
         if self.resuming:
             starts = tuple(Start(name, piece.site, piece.task) for name, piece in self.plan.items())
-            yield Choice(DESK, InForce(self.number, starts), self.but(resuming=False))
+            for found in dict.fromkeys((None, self.found or None)):
+                yield Choice(DESK, InForce(self.number, starts, found), self.but(resuming=False, found=()))
         for choice in self.changing():
             yield choice
             assert isinstance(choice.after, Plant)
@@ -276,7 +277,9 @@ class Plant(Held, frozen=True):
     def crash(self, site: str) -> Plant:
         """A site's launches live on unseen until they are fenced; of the desk only what it wrote down remains."""
         if site == DESK:
-            return self.but(resuming=True, resumed=self.number, turn=0, deciding=0, said=())
+            runs = ((one.fragment, one.epoch) for one in self.lives if self.runs_as_planned(one))
+            found = tuple(sorted(runs))
+            return self.but(resuming=True, found=found, resumed=self.number, turn=0, deciding=0, said=())
         lives = []
         for one in self.lives:
             if one.site != site or one.phase == ORPHAN:
@@ -286,6 +289,10 @@ class Plant(Held, frozen=True):
         warm, carrying = (tuple(one for one in those if one.site != site) for those in (self.warm, self.carrying))
         drains = tuple(one for one in self.drains if one[0] != site)
         return self.but(lives=tuple(sorted(lives)), warm=warm, carrying=carrying, drains=drains)
+
+    def runs_as_planned(self, life: Life) -> bool:
+        """Whether a site would say that it runs this, and the plan in force has it so."""
+        return life.phase == ALIVE and self.plan.get(life.fragment) == life.piece
 
     def phase(self, where: tuple[str, str, int], before: tuple[str, ...], after: str) -> Plant:
         """The ground with one launch in another phase."""

@@ -89,6 +89,8 @@ class Held(msgspec.Struct, frozen=True):
     lives: tuple[Life, ...] = ()
     disks: tuple[tuple[str, str, int], ...] = ()
     resuming: bool = True
+    found: tuple[tuple[str, int], ...] = ()
+    """What ran as the plan has it, each under its epoch, when the desk was lost: by the time it is told it may not."""
     resumed: int = 0
     turn: int = 0
     warm: tuple[Ahead, ...] = ()

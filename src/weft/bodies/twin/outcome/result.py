@@ -94,6 +94,7 @@ class Result:
     story: list[str] = field(default_factory=list)
     in_flight_max: int = 0
     placement: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    shared: list[dict[str, Any]] = field(default_factory=list)
     ordering: dict[str, dict[str, float]] = field(default_factory=dict)
     observed: list[Observed] = field(default_factory=list)
     advice: list[dict[str, Any]] | None = None
@@ -108,6 +109,7 @@ class Result:
             "events": self.events,
             "wall_s": self.wall_s,
             "warnings": self.warnings,
+            **({"shared": self.shared} if self.shared else {}),
             **({"ordering": self.ordering} if self.ordering else {}),
             **({"advice": self.advice} if self.advice is not None else {}),
         }

@@ -84,7 +84,10 @@ def on_spark(deployment: Deployment, placement: Placement, costs: BatchCosts) ->
         costs.crowd,
         costs.spread,
         costs.cooling,
-        {place: SharedPlace(piece.closes_windows, costs.first_ms) for place, piece in places.pieces.items()},
+        {
+            place: SharedPlace(piece.closes_windows, costs.first_ms * costs.cooling**piece.rehearsed)
+            for place, piece in places.pieces.items()
+        },
     )
     return OnSpark(made, Placement({node.stream: homes[node.stream] for node in dataflow(made).nodes}), shared)
 

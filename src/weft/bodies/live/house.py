@@ -1,0 +1,52 @@
+"""Who keeps the sites of a run? What a desk may ask of that; all else it says to the sites themselves, in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from weft.bodies.live.facts import Facts
+from weft.bodies.live.transport import Transport
+from weft.protocol.agents import RunsHere
+
+
+class House(Protocol):
+    """Keeps the sites of a run: starts them, loses them, lets them come back, and ends them."""
+
+    @property
+    def transport(self) -> Transport:
+        """How sites are reached."""
+
+    @property
+    def lost(self) -> set[str]:
+        """Sites that are down."""
+
+    def open(self, over: Callable[[], bool]) -> Facts:
+        """Make ready what sites stand on, unless it is over; what Spark says of the operators."""
+
+    def start(self) -> None:
+        """Let all sites take orders."""
+
+    def runs_of(self, site: str) -> tuple[RunsHere, ...]:
+        """What a site says that it runs already."""
+
+    def comes_back(self, site: str) -> bool:
+        """Whether a site that is silent may be heard of again."""
+
+    def about(self, site: str) -> dict[str, Any]:
+        """Which process a site is, and where it is found."""
+
+    def crash(self, site: str) -> None:
+        """Lose a site: all it runs, at once."""
+
+    def restart(self, site: str) -> None:
+        """A lost site comes back, knowing only the epochs it was to remember."""
+
+    def check(self) -> None:
+        """RunFailed where something is gone that cannot be helped."""
+
+    def alive(self, grace_s: float = 0.0) -> bool:
+        """Whether what sites stand on is there, given a moment to be gone."""
+
+    def close(self) -> None:
+        """End all sites."""

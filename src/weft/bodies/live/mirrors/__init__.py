@@ -1,0 +1,1 @@
+"""How do streams, fences and checkpoints reach sites that share no folder? Over the port, as bulk bytes."""

@@ -1,0 +1,264 @@
+"""What does the process of a site do? It drives its site's Spark and runs what a desk has asked of it, there or not.
+
+It ends in order when the desk says that the run is over, when it is told to by a signal, by `weft stop` where no desk
+is left, and where it has heard of no desk for ten minutes and runs nothing. Its Spark gone, it ends at once: whoever
+started it starts it again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from weft.bodies.live import journal
+from weft.bodies.live.epochs import SiteEpochs
+from weft.bodies.live.facts import facts_of, meanings
+from weft.bodies.live.identity import identity
+from weft.bodies.live.parcels import pack
+from weft.bodies.live.processes import roll
+from weft.bodies.live.sharing import to_run
+from weft.bodies.live.site import SiteBody
+from weft.bodies.live.state import KEYS, STOP, CannotRun, State
+from weft.bodies.live.story_file import StoryFile
+from weft.bodies.live.transport import ROLL, Address, agent
+from weft.bodies.live.wire.credentials import NoKey, credentials
+from weft.bodies.live.wire.parties import THE_DESK
+from weft.bodies.live.wire.parties import site as party_of
+from weft.bodies.live.wire.port import LOOPBACK, Port
+from weft.model import Deployment
+from weft.model.sites import where
+from weft.plan.dataflow.event_times import carried_times
+from weft.plan.dataflow.sharing import as_written
+from weft.plan.network.paths import Paths
+from weft.protocol.agents import FAILED, READY, STARTING, AgentHere, DeskHere, EndAgent
+from weft.protocol.messages import REASON_CHARS_MAX, BadMessage, decode, encode
+from weft.spark import embedded
+from weft.spark.channels.folders import Folders
+from weft.spark.checkpoints import inspection
+from weft.spark.fragments.operators import BadOperator
+from weft.spark.fragments.outputs import claims_of
+from weft.spark.storage import temporary
+from weft.spec import absolute
+
+ANNOUNCE_S = 1.0
+LOOK_S = 0.25
+NO_DESK_S_MAX = 600.0
+TOLD_S_MAX = 30.0
+
+StartSpark = Callable[[Deployment, str, Folders, Path], embedded.Embedded]
+
+
+class Asked(NamedTuple):
+    """How the run was asked for, as the desk said."""
+
+    graph: str
+    until_done: bool
+    measured: bool
+
+
+class NoDesk(RuntimeError):
+    """No desk was heard of for too long, or the one that is there has another graph: it may be started again."""
+
+
+class AgentProcess:
+    """One site, in this process."""
+
+    def __init__(
+        self, deployment: Deployment, site: str, folder: Path, start: StartSpark = embedded.start_site
+    ) -> None:
+        self.deployment = deployment
+        self.site = site
+        self.state = State(folder, deployment.store.fsync, deployment.channels)
+        self._start_spark = start
+        self.life = uuid.uuid4().hex
+        self.phase = STARTING
+        self.reason = ""
+        self.body: SiteBody | None = None
+        self.spark: embedded.Embedded | None = None
+        self._port: Port | None = None
+        self._asked: Asked | None = None
+        self._wants_facts = False
+        self._over = threading.Event()
+        self._ended = threading.Event()
+        self._heard_s = time.monotonic()
+        self._known: roll.Where | None = None
+        self._where: roll.Where = LOOPBACK
+
+    def stop(self) -> None:
+        """Ask for an orderly end."""
+        self._over.set()
+
+    def go(self) -> int:
+        """Run the site to its end; the process's exit status."""
+        lock = roll.lock_site(self.state.path, self.site)
+        try:
+            self._wait_for_state()
+            story = StoryFile(self.state.path / "story.log")
+            try:
+                return self._live(story)
+            finally:
+                story.close()
+        except NoDesk as error:
+            self.reason = str(error)
+            return 1
+        finally:
+            lock.close()
+
+    def _wait_for_state(self) -> None:
+        """A desk makes the state and its keys; an agent may be there before."""
+        while self.state.record() is None or roll.find_desk(self.state.path) is None:
+            self._wait(LOOK_S)
+        self._take_up()
+
+    def _take_up(self) -> None:
+        record = self.state.record()
+        if record is None or record.deployment != identity(self.deployment):
+            raise CannotRun(f"{self.state.path} holds the run of another file; give `weft agent` the file that it runs")
+        self.state.is_of(record)
+
+    def _share(self) -> None:
+        """Have the graph that the desk has."""
+        assert self._asked is not None
+        self.deployment = to_run(self.deployment, self.state, False)
+        if roll.digest(self.deployment) != self._asked.graph:
+            raise NoDesk("its queries share operators otherwise than the desk's")
+
+    def _wait(self, seconds: float) -> None:
+        """Wait a moment for a desk; NoDesk where none comes, or nobody wants the site any more."""
+        if self._over.wait(seconds):
+            raise NoDesk("it was ended before a desk was there")
+        if time.monotonic() > self._heard_s + NO_DESK_S_MAX:
+            raise NoDesk(f"no desk was heard of for {NO_DESK_S_MAX:.0f} s")
+
+    def _live(self, story: StoryFile) -> int:
+        keys = self.state.path / KEYS
+        if self.deployment.keys is not None:
+            keys = Path(absolute(self.deployment.keys, self.deployment.folder))
+        address = self.deployment.site(self.site).address
+        try:
+            shown = credentials(keys, party_of(self.site))
+        except NoKey as error:
+            raise CannotRun(str(error)) from error
+        listen = LOOPBACK if address is None else where(address)
+        self._port = port = Port(shown, roll.digest(as_written(self.deployment)), listen, tell=story.write)
+        try:
+            found = port.start()
+        except OSError as error:
+            raise CannotRun(f"site {self.site} cannot listen at {listen[0]}:{listen[1]}: {error}") from error
+        assert found is not None
+        roll.tell_site(self.state, self.site, found)
+        self._where = found
+        port.open(agent(self.site), self._deliver)
+        threading.Thread(target=self._announce, name="announce", daemon=True).start()
+        try:
+            while self._asked is None:
+                self._wait(LOOK_S)
+            return self._run(story)
+        finally:
+            self._ended.set()
+            port.stop()
+
+    def _run(self, story: StoryFile) -> int:
+        try:
+            self._take_up()  # a desk that starts over has made another state since
+            self._share()
+            self._mend()
+            self._start(story)
+        except NoDesk:
+            raise
+        except Exception as error:
+            return self._failed(error)
+        roll.tell_site(self.state, self.site, self._where, runs=True)
+        self.phase = READY
+        self._look_after()
+        assert self.body is not None
+        assert self.spark is not None
+        if not self.spark.alive():
+            story.write(f"# {self.site}: its Spark has gone; the process ends")
+            os._exit(1)  # nothing can end in order, and what it would say would only confuse
+        self.body.stop()
+        self.spark.close()
+        return 0
+
+    def _start(self, story: StoryFile) -> None:
+        """Spark, the engine, and the site's host."""
+        record = self.state.path / "agents" / f"{self.life}.temporary"
+        for left in record.parent.glob("*.temporary"):
+            temporary.sweep(left)
+        self.spark = spark = self._start_spark(self.deployment, self.site, self.state.folders, record)
+        asked = self._asked
+        assert asked is not None
+        times = carried_times(self.deployment, *meanings(self.deployment, facts_of(spark.analysis)))
+        engine = spark.engines(times, Paths(self.deployment).between, asked)(self.site)
+        assert self._port is not None
+        epochs = SiteEpochs(self.state, self.site)
+        self.body = SiteBody(self.site, epochs, engine, self._port, story.write, asked.measured)
+        self.body.start()
+
+    def _mend(self) -> None:
+        """Take back what an earlier process of this site, that was killed, has left half done."""
+        held = journal.read(self.state)
+        if held is None:
+            return
+        own = [one for one in held.fragments if one.site == self.site]
+        claims = claims_of(self.deployment, self.state.folders)
+        left = inspection.left_by_a_kill(self.state.folders, own, held.generations, held.gates, claims)
+        inspection.mend(left, self.state.disk)
+        inspection.mend_ticks(self.state.folders, own)
+
+    def _failed(self, error: Exception) -> int:
+        """Let the desk know why this site cannot run, before the process ends."""
+        self.phase = FAILED
+        self.reason = str(error) if isinstance(error, BadOperator) else f"{type(error).__name__}: {error}"
+        self._over.wait(TOLD_S_MAX)
+        return 1
+
+    def _look_after(self) -> None:
+        """Until somebody ends the site, or nobody will ever ask anything of it."""
+        assert self.body is not None
+        assert self.spark is not None
+        while not self._over.wait(LOOK_S) and self.spark.alive():
+            if roll.desk_lives(self.state.path):
+                continue
+            silent = time.monotonic() > self._heard_s + NO_DESK_S_MAX
+            if (self.state.path / STOP).exists() or (silent and not self.body.running):
+                return
+
+    def _announce(self) -> None:
+        """Say every second that this site is there."""
+        assert self._port is not None
+        while not self._ended.wait(ANNOUNCE_S):
+            desk = roll.find_desk(self.state.path)
+            if desk is not None and desk.where != self._known:
+                self._known = desk.where
+                self._port.know(THE_DESK, desk.where)
+            if self._known is not None:
+                self._port.send(agent(self.site), ROLL, encode(self._here()))
+
+    def _here(self) -> AgentHere:
+        spark, body = self.spark, self.body
+        facts = pack(facts_of(spark.analysis)) if spark is not None and self._wants_facts else pack(None)
+        ui = (spark.ui or "") if spark is not None else ""
+        runs = body.runs() if body is not None else ()
+        return AgentHere(self.life, os.getpid(), self.phase, self.reason[:REASON_CHARS_MAX], ui, runs, facts)
+
+    def _deliver(self, sender: Address, data: bytes) -> None:
+        try:
+            message = decode(data)
+        except BadMessage:
+            return
+        if sender != ROLL:
+            return
+        match message:
+            case DeskHere(life=life) if life == self.life:
+                self._heard_s = time.monotonic()
+                self._wants_facts = message.wants_facts
+                if self._asked is None:
+                    self._asked = Asked(message.graph, message.until_done, message.measured)
+            case EndAgent(life=life) if life == self.life:
+                self._over.set()

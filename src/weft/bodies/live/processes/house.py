@@ -1,0 +1,267 @@
+"""How does a desk keep sites that are processes? It starts those that lack one, hears of them, and ends them all.
+
+The desk itself has no Spark: what Spark says of the operators, the first agent to be ready tells. An agent that dies is
+started again, after pauses that grow; one that is there already, started by somebody else or by an earlier desk, is
+taken as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from weft.bodies.live.carrier import Tell
+from weft.bodies.live.facts import Facts
+from weft.bodies.live.failing import RunFailed
+from weft.bodies.live.opening import Options
+from weft.bodies.live.parcels import unpack
+from weft.bodies.live.processes import roll
+from weft.bodies.live.scenario import factors_of
+from weft.bodies.live.state import KEYS, CannotRun, State
+from weft.bodies.live.transport import ROLL, Address, agent
+from weft.bodies.live.wire.authority import own_keys
+from weft.bodies.live.wire.credentials import NoKey, credentials
+from weft.bodies.live.wire.parties import THE_DESK
+from weft.bodies.live.wire.parties import site as party_of
+from weft.bodies.live.wire.port import LOOPBACK, Port
+from weft.model import Deployment
+from weft.model.sites import where
+from weft.plan.dataflow.sharing import as_written
+from weft.protocol.agents import FAILED, READY, AgentHere, DeskHere, EndAgent, RunsHere
+from weft.protocol.messages import BadMessage, decode, encode
+from weft.spark.embedded import site_logs
+from weft.spark.flow_start import open_flows
+from weft.spark.fragments.outputs import sweep_aside
+from weft.spec import absolute
+
+LOOK_S = 0.1
+UP_S_MAX = 8.0
+OPEN_S_MAX = 600.0
+JOIN_S_MAX = 60.0
+END_S_MAX = 45.0
+TERM_S_MAX = 10.0
+PAUSE_S, PAUSE_S_MAX = 0.5, 30.0
+STEADY_S = 60.0
+WRONG_INPUT = 2
+LOG_BYTES = 2000
+
+
+@dataclass(slots=True)
+class _Child:
+    """The process of a site that this desk has started."""
+
+    process: subprocess.Popen[bytes]
+    started_s: float
+    failures: int = 0
+    due_s: float | None = None
+
+
+class ProcessSites:
+    """The sites of a run, each in a process of its own; `starts`: those that lack one get it from here."""
+
+    def __init__(
+        self, deployment: Deployment, state: State, options: Options, story: Tell, file: Path, starts: bool = True
+    ) -> None:
+        self.deployment = deployment
+        self.state = state
+        self.options = options
+        self.file = file.resolve()
+        self.starts = starts
+        self.crashed: set[str] = set()
+        self._story = story
+        self._names = [site.name for site in deployment.sites]
+        self._heard: dict[str, tuple[AgentHere, float]] = {}
+        self._children: dict[str, _Child] = {}
+        self._facts: Facts | None = None
+        self._known: dict[str, roll.Where] = {}
+        self._graph = roll.digest(deployment)
+        keys = state.path / KEYS if deployment.keys is None else Path(absolute(deployment.keys, deployment.folder))
+        if deployment.keys is None:
+            own_keys(keys, self._names)
+        try:
+            shown = credentials(keys, THE_DESK)
+        except NoKey as error:
+            raise CannotRun(str(error)) from error
+        listen = LOOPBACK if deployment.desk is None else where(deployment.desk)
+        self.transport = Port(shown, roll.digest(as_written(deployment)), listen, tell=story)
+
+    @property
+    def lost(self) -> set[str]:
+        """Sites that are not heard of."""
+        return {site for site in self._names if not self.is_up(site)}
+
+    def is_up(self, site: str) -> bool:
+        """Whether a site is ready, and was heard of lately."""
+        held = self._heard.get(site)
+        return held is not None and held[0].phase == READY and time.monotonic() < held[1] + UP_S_MAX
+
+    def comes_back(self, site: str) -> bool:
+        """Whether a site that is silent may be heard of again."""
+        return site not in self.crashed and not self.is_up(site)
+
+    def open(self, over: Callable[[], bool]) -> Facts:
+        """Start what lacks a process, and hear from the first that is ready what Spark says of the operators."""
+        running = roll.running(self.state.path)
+        if not running:
+            sweep_aside(self.deployment, self.state.folders)
+            open_flows(self.deployment, self.state.folders, factors_of(self.deployment))
+        self.transport.open(ROLL, self._deliver)
+        address = self.transport.start()
+        assert address is not None
+        roll.tell_desk(self.state, address)
+        deadline, joined_s = time.monotonic() + OPEN_S_MAX, time.monotonic() + JOIN_S_MAX
+        while self._facts is None or (time.monotonic() < joined_s and any(self._unheard(site) for site in running)):
+            self.check()
+            if over():
+                raise RunFailed("stopped before its sites were there")
+            if time.monotonic() > deadline:
+                silent = ", ".join(sorted(self.lost))
+                raise RunFailed(f"no site was ready after {OPEN_S_MAX:.0f} s; not heard of: {silent}")
+            time.sleep(LOOK_S)
+        return self._facts
+
+    def _unheard(self, site: str) -> bool:
+        return site in self._names and not self.is_up(site) and site in roll.living(self.state.path)
+
+    def start(self) -> None:
+        """Sites take orders as they come."""
+
+    def runs_of(self, site: str) -> tuple[RunsHere, ...]:
+        """What a site has said that it runs."""
+        held = self._heard.get(site)
+        return held[0].runs if held is not None and self.is_up(site) else ()
+
+    def about(self, site: str) -> dict[str, Any]:
+        """Which process a site is, and where it is found."""
+        held, entry = self._heard.get(site), roll.find_site(self.state.path, site)
+        return {
+            "pid": held[0].pid if held is not None else None,
+            "address": None if entry is None else f"{entry.host}:{entry.port}",
+            "up": self.is_up(site),
+            "spark_ui": (held[0].ui or None) if held is not None else None,
+        }
+
+    def crash(self, site: str) -> None:
+        """Lose a site: its process is killed, and not started again until it is to come back."""
+        self.crashed.add(site)
+        held = self._heard.pop(site, None)
+        pid = roll.living(self.state.path).get(site)
+        if held is not None and pid == held[0].pid:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+    def restart(self, site: str) -> None:
+        """A lost site comes back."""
+        self.crashed.discard(site)
+
+    def check(self) -> None:
+        """Start again what has died; RunFailed where a site says that it can never run."""
+        for site, (here, _) in list(self._heard.items()):
+            if here.phase == FAILED:
+                raise RunFailed(f"site {site}: {here.reason}")
+        running = roll.living(self.state.path)
+        for site in self._names:
+            entry = roll.find_site(self.state.path, site) if site in running else None
+            if entry is not None and self._known.get(site) != entry.where:
+                self._known[site] = entry.where
+                self.transport.know(party_of(site), entry.where)
+            if self.starts and site not in running and site not in self.crashed:
+                self._bring_up(site)
+
+    def _bring_up(self, site: str) -> None:
+        child, now_s = self._children.get(site), time.monotonic()
+        if child is None:
+            self._children[site] = _Child(self._process(site), now_s)
+            return
+        status = child.process.poll()
+        if status is None:
+            return  # it has only just started, or is about to be gone
+        if child.due_s is None:
+            if status == WRONG_INPUT:
+                raise RunFailed(f"site {site} could not start: {self._last_words(site)}")
+            child.failures = 1 if now_s > child.started_s + STEADY_S else child.failures + 1
+            child.due_s = now_s + min(PAUSE_S_MAX, PAUSE_S * 2 ** (child.failures - 1))
+            self._story(f"# {site}: its process ended with status {status}; it is started again")
+        elif now_s >= child.due_s:
+            self._children[site] = _Child(self._process(site), now_s, child.failures)
+
+    def _process(self, site: str) -> subprocess.Popen[bytes]:
+        logs = site_logs(self.state.folders, site)
+        logs.mkdir(parents=True, exist_ok=True)
+        words = ["agent", str(self.file), "--site", site, "--state", str(self.state.path)]
+        with open(logs / "agent.log", "ab") as log:
+            # A session of its own: Ctrl-C at the desk's terminal is for the desk alone.
+            return subprocess.Popen(
+                [sys.executable, "-m", "weft", *words],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    def _last_words(self, site: str) -> str:
+        with suppress(OSError):
+            said = (site_logs(self.state.folders, site) / "agent.log").read_bytes()[-LOG_BYTES:]
+            lines = [line for line in said.decode(errors="replace").splitlines() if line.strip()]
+            return lines[-1] if lines else "it said nothing"
+        return "it said nothing"
+
+    def alive(self, grace_s: float = 0.0) -> bool:
+        """The desk stands on nothing that could go."""
+        return True
+
+    def close(self) -> None:
+        """End all sites in order; those that this desk has started, by force where it takes too long."""
+        self.starts = False
+        deadline, told_s = time.monotonic() + END_S_MAX, 0.0
+        while (left := self._left()) and time.monotonic() < deadline:
+            if time.monotonic() >= told_s:
+                told_s = time.monotonic() + 1.0
+                for site in left:
+                    held = self._heard.get(site)
+                    if held is not None:
+                        self.transport.send(ROLL, agent(site), encode(EndAgent(held[0].life)))
+                    elif site in self._children:  # it has not spoken yet: there is nothing to end in order
+                        self._children[site].process.terminate()
+            time.sleep(LOOK_S)
+        for child in self._children.values():
+            self._end(child.process)
+        self.transport.stop()
+
+    def _left(self) -> list[str]:
+        children = [site for site, child in self._children.items() if child.process.poll() is None]
+        return [site for site in self._names if site in {*roll.living(self.state.path), *children}]
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        if process.poll() is None:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(TERM_S_MAX)
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+    def _deliver(self, sender: Address, data: bytes) -> None:
+        try:
+            message = decode(data)
+        except BadMessage as error:
+            self._story(f"# the desk refused a message from {sender}: {error}")
+            return
+        if not isinstance(message, AgentHere) or sender != agent(sender.site) or sender.site not in self._names:
+            return
+        if sender.site in self.crashed:
+            return
+        self._heard[sender.site] = (message, time.monotonic())
+        if self._facts is None:
+            with suppress(msgspec.MsgspecError):
+                self._facts = unpack(message.facts, Facts | None)  # type: ignore[arg-type]
+        options, wants_facts = self.options, self._facts is None
+        answer = DeskHere(message.life, self._graph, options.until_done, options.measured, wants_facts)
+        self.transport.send(ROLL, sender, encode(answer))

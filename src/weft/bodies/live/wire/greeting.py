@@ -1,0 +1,131 @@
+"""Is the other end who it says? TLS with both certificates, then a hello each way that must agree with them."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from weft.bodies.live.wire import frames
+from weft.bodies.live.wire.credentials import Credentials
+from weft.bodies.live.wire.frames import WIRE_VERSION, Hello
+from weft.bodies.live.wire.parties import COMMAND, Party, named_in
+from weft.protocol.messages import VERSION
+
+HANDSHAKE_S_MAX = 5.0
+CALL_S_MAX = 5.0
+READ_BYTES = 4 << 20
+
+
+class Paused(asyncio.Protocol):
+    """A connection of which nothing is read before TLS takes it."""
+
+    def connection_made(self, transport: Any) -> None:
+        transport.pause_reading()
+
+
+class Accepting(Paused):
+    """One that somebody has made to us."""
+
+    def __init__(self, accepted: Callable[[asyncio.Transport], None]) -> None:
+        self._accepted = accepted
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._accepted(transport)
+
+
+class NotBelieved(Exception):
+    """The other end is not who it says, or speaks another language."""
+
+
+class Self(NamedTuple):
+    """What this process says of itself."""
+
+    credentials: Credentials
+    deployment: str
+    session: int
+
+    def hello(self, stream: str) -> Hello:
+        """What it says first."""
+        me = self.credentials.party
+        return Hello(WIRE_VERSION, VERSION, self.deployment, me.kind, me.site, self.session, stream)
+
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def secured(raw: asyncio.Transport, context: ssl.SSLContext, called: bool) -> Streams:
+    """TLS over a connection that was just made, whose reading is paused."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=READ_BYTES, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    tls = await loop.start_tls(raw, protocol, context, server_side=called, ssl_handshake_timeout=HANDSHAKE_S_MAX)
+    if tls is None:
+        raise ConnectionError("it was closed amid the handshake")
+    protocol.connection_made(tls)
+    return reader, asyncio.StreamWriter(tls, protocol, reader, loop)
+
+
+async def called(where: tuple[str, int], me: Self, stream: str, party: Party) -> tuple[Streams, Hello]:
+    """Call a party at an address; the connection, once it has shown that it is the one."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(CALL_S_MAX):
+        raw, _ = await loop.create_connection(Paused, *where)
+    try:
+        streams = await secured(raw, me.credentials.calls, called=False)
+        return streams, await greet(streams, me, stream, party)
+    except BaseException:
+        raw.abort()
+        raise
+
+
+async def greet(streams: Streams, me: Self, stream: str, expected: Party) -> Hello:
+    """As the one that calls: say who I am, and hear that it is the one I wanted."""
+    reader, writer = streams
+    _check_names(writer, expected)
+    writer.write(frames.framed(me.hello(stream)))
+    hello = await _hello(reader)
+    return _believed(hello, expected, me)
+
+
+async def greeted(streams: Streams, me: Self) -> Hello:
+    """As the one that is called: hear who it is, whether its certificate bears that name, and answer."""
+    reader, writer = streams
+    hello = await _hello(reader)
+    says = Party(hello.kind, hello.site)
+    _check_names(writer, says)
+    _believed(hello, says, me)
+    if hello.stream not in (frames.MESSAGES, frames.BULK):
+        raise NotBelieved(f"{says} asks for a connection for `{hello.stream}`, which this version does not know")
+    writer.write(frames.framed(me.hello(hello.stream)))
+    return hello
+
+
+async def _hello(reader: asyncio.StreamReader) -> Hello:
+    async with asyncio.timeout(HANDSHAKE_S_MAX):
+        frame = await frames.read_frame(reader)
+    if isinstance(frame, frames.Refusal):
+        raise NotBelieved(f"it refused: {frame.why}")
+    if not isinstance(frame, Hello):
+        raise frames.BadFrame(f"{type(frame).__name__} came before a hello")
+    return frame
+
+
+def _check_names(writer: asyncio.StreamWriter, says: Party) -> None:
+    names = named_in(writer.get_extra_info("peercert"))
+    if says.uri not in names:
+        raise NotBelieved(f"its certificate is made out to {', '.join(sorted(names)) or 'nobody'}, not to {says.uri}")
+
+
+def _believed(hello: Hello, expected: Party, me: Self) -> Hello:
+    says = Party(hello.kind, hello.site)
+    if says != expected:
+        raise NotBelieved(f"it says that it is {says}, not {expected}")
+    if hello.wire != WIRE_VERSION or hello.weft != VERSION:
+        theirs, ours = f"{hello.wire}.{hello.weft}", f"{WIRE_VERSION}.{VERSION}"
+        raise NotBelieved(f"{says} speaks version {theirs}, this process {ours}; install the same Weft on both")
+    if hello.deployment != me.deployment and says.kind != COMMAND:
+        raise NotBelieved(f"{says} runs another deployment; give both the same file")
+    return hello

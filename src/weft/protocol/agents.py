@@ -1,0 +1,57 @@
+"""What the process of a site and the desk tell one another of themselves: who is there, and what runs there already.
+
+An agent says every second that it is there; the desk answers how the run was asked for. Each may be lost, late, or come
+from an earlier life: nothing is decided by them that the machines would not bear (see `Found`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from weft.protocol.words import Epoch, Message, Name, Parcel, Reason
+
+STARTING, READY, FAILED = "starting", "ready", "failed"
+
+
+class RunsHere(msgspec.Struct, frozen=True, array_like=True):
+    """A fragment that runs at a site, under an epoch; `cut` tells apart how it is cut and which checkpoint it has."""
+
+    fragment: Name
+    epoch: Epoch
+    cut: str
+
+
+class AgentHere(Message, frozen=True):
+    """An agent is there: its process, where Spark shows itself, what runs; `facts` where the desk wanted them."""
+
+    life: Name
+    pid: int
+    phase: str = STARTING
+    reason: Reason = ""
+    ui: str = ""
+    runs: tuple[RunsHere, ...] = ()
+    facts: Parcel = Parcel()
+
+
+class DeskHere(Message, frozen=True):
+    """The desk is there, and a run was asked for so; `life` is that of the agent it answers.
+
+    `graph` tells apart what queries share: all processes of a run must have it alike.
+    """
+
+    life: Name
+    graph: str = ""
+    until_done: bool = False
+    measured: bool = True
+    wants_facts: bool = False
+
+
+class EndAgent(Message, frozen=True):
+    """The run is over: end in order."""
+
+    life: Annotated[str, msgspec.Meta(max_length=500)] = ""
+
+
+MESSAGES = AgentHere | DeskHere | EndAgent

@@ -1,0 +1,1 @@
+"""How does Weft speak with Kafka? Jars, a broker for trials, and a client for topics and offsets."""

@@ -1,0 +1,36 @@
+"""May asking twice give two answers? Then nobody shares it: each query has its own chance, and its own now."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+_NAMES = frozenset(
+    """
+    rand randn random randstr uniform uuid uuid_string shuffle monotonically_increasing_id spark_partition_id
+    input_file_name input_file_block_start input_file_block_length now current_timestamp current_date curdate
+    current_time current_datetime localtime localtimestamp current_timezone current_user session_user user
+    current_catalog current_database current_schema version java_method reflect try_reflect sysdate getdate
+    first first_value last last_value any_value collect_list collect_set array_agg listagg string_agg group_concat
+    mode max_by min_by arg_max arg_min argmax argmin array_unique_agg array_concat_agg approx_top_k histogram_numeric
+    """.split()  # noqa: SIM905 (a table reads better than fifty quoted words)
+)
+# What Spark itself calls not deterministic is here, too: first, last and lists depend on the order of records.
+_NOW = ("now", "today", "tomorrow", "yesterday")
+
+
+def is_by_chance(node: exp.Expr) -> bool:
+    """True if a part of a statement may differ between two who ask the same of the same records."""
+    if isinstance(node, (exp.Limit, exp.Offset, exp.Fetch, exp.TableSample)):
+        return True
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).lower() in _NAMES
+    if isinstance(node, exp.Literal):
+        return bool(node.is_string) and str(node.this).strip().lower().startswith(_NOW) and _is_a_time(node)
+    if isinstance(node, exp.Column) and not node.table:
+        return False
+    return isinstance(node, exp.Func) and any(name.lower() in _NAMES for name in node.sql_names())
+
+
+def _is_a_time(node: exp.Expr) -> bool:
+    """True if a text is read as a date or a time: Spark knows `now` and `today` there."""
+    return isinstance(node.parent, (exp.Cast, exp.TryCast, exp.Func))

@@ -1,0 +1,401 @@
+"""How is an expression spelled, so that equal ones are spelled alike? Only what is equal in Spark, nulls included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+
+from weft.spec.sql import call_name, is_window_call
+
+INT_MAX = 2**31 - 1
+_US = {
+    "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000,
+    "day": 86_400_000_000, "week": 604_800_000_000,
+}  # fmt: skip
+_CLOCK = ("second", "minute", "hour")
+_COMPARED: dict[type[exp.Expr], str] = {
+    exp.LT: "lt",
+    exp.LTE: "lte",
+    exp.GT: "gt",
+    exp.GTE: "gte",
+    exp.EQ: "eq",
+    exp.NEQ: "neq",
+}
+_OPPOSITE = {"lt": "gte", "lte": "gt", "gt": "lte", "gte": "lt", "eq": "neq", "neq": "eq"}
+_TRUE, _FALSE = "true", "false"
+# Functions whose spelling says all: the parser reads no other name as one of these, or only a synonym.
+_PLAIN = frozenset(
+    """
+    sum avg mean min max count window session_window coalesce nvl ifnull if upper lower abs cast in and or not on from
+    join as where select by having when then else union all distinct exists using between like case interval decimal
+    varchar char with round floor sqrt int integer bigint smallint tinyint double float string boolean
+    """.split()  # noqa: SIM905
+)
+
+
+class Unclear(Exception):
+    """Something that is not followed: the words themselves must do."""
+
+
+def column(name: str) -> str:
+    """A column of an origin."""
+    return f"@{_quoted(name.lower())}"
+
+
+@dataclass(slots=True)
+class Scope:
+    """What columns are called: by alias of what is read, None where its columns are not known; `more` are others."""
+
+    by_alias: Mapping[str, Mapping[str, str] | None]
+    more: dict[str, str] = field(default_factory=dict)
+
+    def with_more(self, more: Mapping[str, str]) -> Scope:
+        """The same with further names, which come last."""
+        return Scope(self.by_alias, {**more, **self.more})
+
+    def known_names(self) -> set[str]:
+        """The names of all columns that are read."""
+        return {name for shown in self.by_alias.values() for name in shown or ()}
+
+    def all_names(self) -> set[str]:
+        """The same; Unclear where some are not known."""
+        if any(shown is None for shown in self.by_alias.values()):
+            raise Unclear("unknown columns")
+        return self.known_names()
+
+    def all_of(self, alias: str) -> list[tuple[str, str]]:
+        """The columns of one that is read, in their order."""
+        shown = self.by_alias.get(alias.lower())
+        if shown is None:
+            raise Unclear("unknown columns")
+        return list(shown.items())
+
+    def column(self, parts: Sequence[str]) -> str:
+        """What a column, or a field of one, is of the origin."""
+        names = [part.lower() for part in parts]
+        if len(names) > 1 and names[0] in self.by_alias:
+            if names[0] in self.known_names() or names[0] in self.more:
+                raise Unclear("a column called like what is read")
+            return self._of(self.by_alias[names[0]], names[1:])
+        found = [shown for shown in self.by_alias.values() if shown is None or names[0] in shown]
+        if len(found) > 1:
+            raise Unclear("a column of two")
+        if found and found[0] is not None:
+            return self._of(found[0], names)
+        if names[0] in self.more:
+            return _fields(self.more[names[0]], names[1:])
+        if found:
+            return self._of(None, names)
+        raise Unclear("a column of nowhere")
+
+    def _of(self, shown: Mapping[str, str] | None, names: Sequence[str]) -> str:
+        if shown is None:
+            return _fields(column(names[0]), names[1:])
+        if names[0] not in shown:
+            raise Unclear("a column of nowhere")
+        return _fields(shown[names[0]], names[1:])
+
+
+def _fields(text: str, names: Sequence[str]) -> str:
+    return "".join([text, *(f".{_quoted(name)}" for name in names)])
+
+
+def conjuncts(node: exp.Expr, scope: Scope) -> list[str]:
+    """The conditions that must all hold."""
+    text = spelled(node, scope)
+    if text == _TRUE:
+        return []
+    return list(_parts(text[4:-1])) if text.startswith("and(") else [text]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What stands between the semicolons of a text, brackets respected; quoted texts have none of either."""
+    depth, start = 0, 0
+    for at, one in enumerate(text):
+        depth += (one in "([") - (one in ")]")
+        if one == ";" and depth == 0:
+            yield text[start:at]
+            start = at + 1
+    yield text[start:]
+
+
+def spelled(node: exp.Expr, scope: Scope) -> str:
+    """An expression in terms of the origin's columns."""
+    if isinstance(node, exp.Query):
+        raise Unclear(node.key)
+    compared = _COMPARED.get(type(node))
+    if compared is not None:
+        return _compared(compared, spelled(node.this, scope), spelled(node.expression, scope))
+    return _SPELLED.get(type(node), _plainly)(node, scope)
+
+
+def _inner(node: exp.Expr, scope: Scope) -> str:
+    return spelled(node.this, scope)
+
+
+def _unclear(node: exp.Expr, scope: Scope) -> str:
+    raise Unclear(node.key)
+
+
+def _column(node: exp.Expr, scope: Scope) -> str:
+    if isinstance(node.this, exp.Star):
+        raise Unclear("star")
+    assert isinstance(node, exp.Column)
+    return scope.column([part.name for part in node.parts])
+
+
+def _field(node: exp.Expr, scope: Scope) -> str:
+    if not isinstance(node.expression, exp.Identifier):
+        raise Unclear("dot")
+    return _fields(spelled(node.this, scope), [node.expression.name.lower()])
+
+
+def _literal(node: exp.Expr, scope: Scope) -> str:
+    return _quoted(str(node.this)) if node.is_string else f"#{str(node.this).lower()}"
+
+
+def _boolean(node: exp.Expr, scope: Scope) -> str:
+    return _TRUE if node.this else _FALSE
+
+
+def _bounds(node: exp.Expr, scope: Scope) -> tuple[str, str, str]:
+    if node.args.get("symmetric"):
+        raise Unclear("symmetric")
+    return spelled(node.args["low"], scope), spelled(node.this, scope), spelled(node.args["high"], scope)
+
+
+def _between(node: exp.Expr, scope: Scope) -> str:
+    low, value, high = _bounds(node, scope)
+    return _all_of("and", [_compared("lte", low, value), _compared("lte", value, high)])
+
+
+def _in(node: exp.Expr, scope: Scope) -> str:
+    if _others(node, ("this", "expressions")):
+        return _plainly(node, scope)
+    said = sorted({spelled(one, scope) for one in node.expressions})
+    return f"in({spelled(node.this, scope)};{';'.join(said)})"
+
+
+def _count(node: exp.Expr, scope: Scope) -> str:
+    of_all = isinstance(node.this, (exp.Star, exp.Literal)) and not node.expressions
+    return "count(#1)" if of_all else _plainly(node, scope)
+
+
+def _cast(node: exp.Expr, scope: Scope) -> str:
+    """CAST and `::` are one; TRY_CAST alone gives null for what is no such value."""
+    if _others(node, ("this", "to", "safe")):
+        return _plainly(node, scope)
+    word = "try_cast" if node.args.get("safe") else "cast"
+    return f"{word}({spelled(node.this, scope)};{_held(node.args['to'], scope)})"
+
+
+def _minus(node: exp.Expr, scope: Scope) -> str:
+    inner = spelled(node.this, scope)
+    return f"#-{inner[1:]}" if re.fullmatch(r"#\d+(\.\d+)?", inner) else f"neg({inner})"
+
+
+def _not(node: exp.Expr, scope: Scope) -> str:
+    return _negated(node.this, scope)
+
+
+def _quoted(text: str) -> str:
+    """A text such that none of its signs is taken for spelling."""
+    return f"'{text.encode().hex()}'"
+
+
+def _others(node: exp.Expr, known: Sequence[str]) -> bool:
+    return any(held not in (None, False, []) and key not in known for key, held in node.args.items())
+
+
+def _plainly(node: exp.Expr, scope: Scope) -> str:
+    """Any other node: its kind and all that it holds."""
+    said = []
+    for key, held in sorted(node.args.items()):
+        if held is None or held is False or held == [] or key == "big_int":
+            continue
+        many = held if isinstance(held, list) else [held]
+        texts = [_held(one, scope) for one in many]
+        said.append(f"{key}={';'.join(texts)}")
+    return f"{type(node).__name__.lower()}({';'.join(said)})"
+
+
+def _held(one: object, scope: Scope) -> str:
+    if isinstance(one, exp.DataType):
+        return f"[{one.sql(dialect='spark').lower()}]"
+    if isinstance(one, exp.Identifier):
+        return _quoted(one.name.lower())
+    if isinstance(one, exp.Expr):
+        return spelled(one, scope)
+    return _quoted(str(one))
+
+
+def _joined(node: exp.Expr, scope: Scope) -> str:
+    """AND and OR, flat: what stands in them has no order, and doubles say nothing."""
+    kind = type(node)
+    parts: list[str] = []
+    todo = [node.this, node.expression]
+    while todo:
+        one = todo.pop(0)
+        while isinstance(one, exp.Paren):
+            one = one.this
+        if isinstance(one, kind):
+            todo = [one.this, one.expression, *todo]
+        else:
+            parts.append(spelled(one, scope))
+    return _all_of("and" if kind is exp.And else "or", parts)
+
+
+def _all_of(word: str, parts: Sequence[str]) -> str:
+    flat: list[str] = []
+    for part in parts:
+        flat += _parts(part[len(word) + 1 : -1]) if part.startswith(f"{word}(") else [part]
+    neutral, final = (_TRUE, _FALSE) if word == "and" else (_FALSE, _TRUE)
+    left = sorted(set(flat) - {neutral})
+    if final in left:
+        return final
+    if not left:
+        return neutral
+    return left[0] if len(left) == 1 else f"{word}({';'.join(left)})"
+
+
+def _negated(node: exp.Expr, scope: Scope) -> str:
+    """NOT, as far in as it goes; nulls stay nulls on the way."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Not):
+        return spelled(node.this, scope)
+    if isinstance(node, (exp.And, exp.Or)):
+        parts = [_negated(one, scope) for one in (node.this, node.expression)]
+        return _all_of("or" if isinstance(node, exp.And) else "and", parts)
+    if isinstance(node, exp.Between):
+        low, value, high = _bounds(node, scope)
+        return _all_of("or", [_compared("gt", low, value), _compared("gt", value, high)])
+    compared = _COMPARED.get(type(node))
+    if compared is not None:
+        return _compared(_OPPOSITE[compared], spelled(node.this, scope), spelled(node.expression, scope))
+    inner = spelled(node, scope)
+    if inner in (_TRUE, _FALSE):
+        return _FALSE if inner == _TRUE else _TRUE
+    return f"not({inner})"
+
+
+def _compared(word: str, left: str, right: str) -> str:
+    if word in ("gt", "gte"):
+        word, left, right = {"gt": "lt", "gte": "lte"}[word], right, left
+    known = _whole(left), _whole(right)
+    if known[0] is not None and known[1] is not None:
+        holds = {"lt": known[0] < known[1], "lte": known[0] <= known[1], "eq": known[0] == known[1]}
+        return _TRUE if holds.get(word, known[0] != known[1]) else _FALSE
+    if word in ("eq", "neq"):
+        left, right = sorted((left, right))
+    return f"{word}({left};{right})"
+
+
+def _whole(text: str) -> int | None:
+    """The value of a literal that Spark takes for an INT."""
+    value = int(text[1:]) if re.fullmatch(r"#-?\d{1,10}", text) else None
+    return value if value is not None and abs(value) <= INT_MAX else None
+
+
+def _computed(node: exp.Expr, scope: Scope) -> str:
+    first, second = node.this, node.expression
+    left, right = _operand(first, second, scope), _operand(second, first, scope)
+    one, other = _whole(left), _whole(right)
+    if one is not None and other is not None:
+        value = one + other if isinstance(node, exp.Add) else one * other if isinstance(node, exp.Mul) else one - other
+        if abs(value) <= INT_MAX:
+            return f"#{value}"
+    if not isinstance(node, exp.Sub):
+        left, right = sorted((left, right))
+    return f"{type(node).__name__.lower()}({left};{right})"
+
+
+def _operand(node: exp.Expr, other: exp.Expr, scope: Scope) -> str:
+    """A side of a sum; hours, minutes and seconds beside a column are counted in one unit."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Interval) and isinstance(other, exp.Column):
+        unit = str(node.args["unit"].this).lower().removesuffix("s") if node.args.get("unit") is not None else ""
+        count = str(getattr(node.this, "this", ""))
+        if unit in _CLOCK and re.fullmatch(r"-?\d{1,9}", count):
+            return f"clock({int(count) * _US[unit]})"
+    return spelled(node, scope)
+
+
+def _if(node: exp.Expr, scope: Scope) -> str:
+    return _cases([node], None, node.args.get("false"), scope)
+
+
+def _case(node: exp.Expr, scope: Scope) -> str:
+    return _cases(node.args.get("ifs") or [], node.this, node.args.get("default"), scope)
+
+
+def _cases(ifs: Sequence[exp.Expr], this: exp.Expr | None, default: exp.Expr | None, scope: Scope) -> str:
+    whens = [f"{spelled(one.this, scope)}->{spelled(one.args['true'], scope)}" for one in ifs]
+    asked = "" if this is None else spelled(this, scope)
+    rest = "null()" if default is None else spelled(default, scope)
+    return f"case({asked};{';'.join(whens)};{rest})"
+
+
+def _called(node: exp.Expr, scope: Scope) -> str:
+    name = call_name(node)
+    if is_window_call(node) and node.expressions:
+        return _window(name, node.expressions, scope)
+    said = ";".join(spelled(one, scope) for one in node.expressions)
+    return f"avg(this={said})" if name == "mean" and len(node.expressions) == 1 else f"{name}({said})"
+
+
+def _window(name: str, said: Sequence[exp.Expr], scope: Scope) -> str:
+    """A time window by its lengths; a slide of its own length, and a start of nothing, need not be said."""
+    lengths = [_length(one, scope) for one in said[1:]]
+    if name == "window":
+        if len(lengths) > 2 and lengths[2] == "0us":
+            del lengths[2]
+        if len(lengths) == 2 and lengths[1] == lengths[0]:
+            del lengths[1]
+    return f"{name}({';'.join([spelled(said[0], scope), *lengths])})"
+
+
+def _length(node: exp.Expr, scope: Scope) -> str:
+    if isinstance(node, exp.Literal) and node.is_string:
+        us = interval_us(str(node.this))
+    else:
+        us = int(node.this) if isinstance(node, exp.Literal) and str(node.this).isdigit() else None
+    return spelled(node, scope) if us is None else f"{us}us"
+
+
+def interval_us(text: str) -> int | None:
+    """Microseconds of an interval such as `1 hour 30 minutes`; None where it has months, or is not understood."""
+    words = text.strip().lower().removeprefix("interval ").split()
+    if not words or len(words) % 2:
+        return None
+    total = 0
+    for count, unit in zip(words[::2], words[1::2], strict=True):
+        size = _US.get(unit.removesuffix("s"))
+        if size is None or not re.fullmatch(r"-?\d+", count):
+            return None
+        total += int(count) * size
+    return total
+
+
+_SPELLED: dict[type[exp.Expr], Callable[[exp.Expr, Scope], str]] = {
+    exp.Paren: _inner, exp.Alias: _inner, exp.Window: _unclear, exp.Placeholder: _unclear, exp.Parameter: _unclear,
+    exp.Column: _column, exp.Dot: _field, exp.Literal: _literal, exp.Boolean: _boolean, exp.And: _joined,
+    exp.Or: _joined, exp.Not: _not, exp.Between: _between, exp.In: _in, exp.If: _if, exp.Case: _case,
+    exp.Count: _count, exp.Cast: _cast, exp.TryCast: _cast, exp.Neg: _minus, exp.Add: _computed, exp.Mul: _computed,
+    exp.Sub: _computed, exp.Anonymous: _called,
+}  # fmt: skip
+
+
+def written_functions(sql: str) -> Iterator[str]:
+    """Functions as written, in their order, but for those whose spelling says all: the parser takes some for others."""
+    tokens = Dialect.get_or_raise("spark").tokenize(sql)
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        if after is not None and after.text == "(" and token.text.replace("_", "a").isalnum():
+            name = token.text.lower()
+            if name not in _PLAIN and not name.isdigit():
+                yield name

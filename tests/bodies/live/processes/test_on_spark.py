@@ -1,0 +1,152 @@
+"""Every site in a process of its own: a move between them; an agent or the desk is killed, or stands still."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bodies.live.moving import delivered, differing, expected, make
+
+pytestmark = pytest.mark.spark
+RUN_S_MAX = 600.0
+STILL_S = 30.0
+TWO_SITES = """
+weft: 1
+sites: [{name: edge}, {name: core}]
+links: [{from: edge, to: core}]
+sources:
+  - {name: lines, site: edge, format: replay, path: lines.csv, schema: "v BIGINT",
+     arrivals: {kind: constant, rate_per_s: 200}}
+queries:
+  - name: q
+    operators:
+      - {name: good, from: lines, sql: "SELECT * FROM lines WHERE v % 2 = 0", site: edge}
+      - {name: small, from: good, sql: "SELECT v, v * 2 w FROM good", site: core}
+    sink: {from: small, format: csv, path: out, site: core}
+scenario: [{at_s: 1.5, move: q.small, to: edge}]
+"""
+RECORDS = 1000
+
+
+class Started:
+    """`weft run --processes`, as a user would type it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = folder / ".weft" / "weft.yaml"
+        with open(folder / "out.log", "ab") as log:
+            words = ["run", str(folder / "weft.yaml"), "--until-done", "--processes", "--json"]
+            self.desk = subprocess.Popen([sys.executable, "-m", "weft", *words], stdout=subprocess.PIPE, stderr=log)
+
+    def status(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads((self.state / "status.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return found
+
+    def until(self, true: Callable[[], Any]) -> Any:
+        deadline = time.monotonic() + RUN_S_MAX
+        while not (found := true()):
+            assert self.desk.poll() is None, self.told()
+            assert time.monotonic() < deadline, self.told()
+            time.sleep(0.1)
+        return found
+
+    def results(self) -> int:
+        """How many results there are so far."""
+        self.until(lambda: self.status().get("phase") == "running")
+        return sum(query["records_out"] for query in self.status()["queries"].values())
+
+    def pid(self, site: str) -> int:
+        """The process of a site that is up."""
+        return int(self.until(lambda: (one := self.status()["sites"].get(site, {})).get("up") and one["pid"]))
+
+    def end(self) -> dict[str, Any]:
+        output, _ = self.desk.communicate(timeout=RUN_S_MAX)
+        assert self.desk.returncode == 0, self.told()
+        found: dict[str, Any] = json.loads(output)
+        return found
+
+    def told(self) -> str:
+        logs = [self.folder / "out.log", self.state / "story.log", *self.state.glob("logs/sites/*/agent.log")]
+        return "\n".join(path.read_text()[-1500:] for path in logs if path.exists())
+
+
+def test_an_operator_moves_from_one_process_to_another_and_every_record_arrives_once(tmp_path: Path) -> None:
+    (tmp_path / "weft.yaml").write_text(TWO_SITES)
+    (tmp_path / "lines.csv").write_text("".join(f"{v}\n" for v in range(RECORDS)))
+    run = Started(tmp_path)
+    edge, core = run.pid("edge"), run.pid("core")
+    assert len({edge, core, run.desk.pid}) == 3
+    summary = run.end()
+    [move] = summary["moves"]
+    assert (move.get("state", "done"), move["from"], move["to"]) == ("done", "core", "edge"), move
+    assert summary["queries"]["q"]["records_out"] == RECORDS // 2
+    rows = sorted(line for path in (tmp_path / "out").glob("*.csv") for line in path.read_text().splitlines())
+    assert rows == sorted(f"{v},{v * 2}" for v in range(0, RECORDS, 2))
+    for pid in (edge, core):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def whole(spark: Any, folder: Path, disturb: Callable[[Started], Started], moves: int = 2) -> None:
+    """A run over three sites that is disturbed once results are there; it comes to its end, exactly."""
+    deployment = make(folder, 7, 6000, 100, moves)
+    run = Started(folder)
+    run.until(lambda: run.results() > 100)
+    disturb(run).end()
+    assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("site", ["a", "b", "c"])
+def test_an_agent_is_killed_and_comes_again(site: str, spark: Any, tmp_path: Path) -> None:
+    def disturb(run: Started) -> Started:
+        before = run.pid(site)
+        os.kill(before, signal.SIGKILL)
+        run.until(lambda: run.pid(site) != before)
+        return run
+
+    whole(spark, tmp_path, disturb)
+
+
+@pytest.mark.long
+def test_the_desk_is_killed_data_flows_on_and_the_next_desk_finds_what_runs(spark: Any, tmp_path: Path) -> None:
+    def disturb(run: Started) -> Started:
+        pids = {site: run.pid(site) for site in ("a", "b", "c")}
+        run.desk.kill()
+        run.desk.wait()
+        held = sum(1 for _ in (tmp_path / "out").glob("*/part-*"))
+        deadline = time.monotonic() + 60
+        while sum(1 for _ in (tmp_path / "out").glob("*/part-*")) <= held + 2:
+            assert time.monotonic() < deadline, "data flows while the desk is away"
+            time.sleep(0.1)
+        again = Started(tmp_path)
+        again.until(lambda: again.status().get("at", 0) > time.time() - 2 and again.status()["phase"] == "running")
+        assert {site: again.pid(site) for site in pids} == pids
+        return again
+
+    whole(spark, tmp_path, disturb, moves=0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("who", ["a", "c", "desk"])
+def test_a_process_that_stands_still_for_a_while_disturbs_nothing(who: str, spark: Any, tmp_path: Path) -> None:
+    def disturb(run: Started) -> Started:
+        pid = run.desk.pid if who == "desk" else run.pid(who)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(STILL_S)
+        os.kill(pid, signal.SIGCONT)
+        return run
+
+    whole(spark, tmp_path, disturb)

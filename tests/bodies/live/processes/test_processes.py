@@ -1,0 +1,218 @@
+"""A desk and agents that know one another by their ports alone, without Spark: who comes when, is lost, comes back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.sql.types import LongType, StructField, StructType
+
+import weft.spec
+from tests.bodies.drawn_moves import Fake
+from weft.bodies.live.processes import roll
+from weft.bodies.live.processes.agent import AgentProcess
+from weft.bodies.live.processes.house import ProcessSites
+from weft.bodies.live.run import Options, Run
+from weft.bodies.live.state import STOP, CannotRun
+from weft.bodies.live.valid import valid
+from weft.model.wishes import MoveTo
+from weft.plan.changing.task import Task
+from weft.protocol.reporting import FragmentNow, Measured, SiteNow
+from weft.spark.fragments.analysis import Analysis
+
+FILE = """
+weft: 1
+sites: [{name: desk}, {name: core}]
+links: [{from: desk, to: core}]
+sources:
+  - {name: lines, site: desk, format: csv, path: in, schema: "v BIGINT"}
+queries:
+  - name: q
+    operators:
+      - {name: good, from: lines, sql: "SELECT * FROM lines WHERE v >= 0", site: desk}
+      - {name: small, from: good, sql: "SELECT v FROM good WHERE v < 50", site: core}
+    sink: {from: small, format: csv, path: out, site: core}
+"""
+WAIT_S_MAX = 60.0
+COLUMNS = StructType([StructField("v", LongType())])
+
+
+def until(true: Callable[[], Any], why: str = "") -> Any:
+    deadline = time.monotonic() + WAIT_S_MAX
+    while not (found := true()):
+        assert time.monotonic() < deadline, why or "it took too long"
+        time.sleep(0.01)
+    return found
+
+
+class Engine(Fake):
+    """Launches are counted, and told of as through with a first batch."""
+
+    def measure(self, finally_: bool = False) -> Measured:
+        alive = tuple(FragmentNow(name, epoch, 0, begun=True) for name, epoch in list(self.alive))
+        return Measured(now=SiteNow(alive))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launched: list[tuple[str, int]] = []
+
+    def prepare(self, task: Task, epoch: int) -> Any:
+        self.launched.append((task.fragment.id, epoch))
+        return super().prepare(task, epoch)
+
+
+class Agents:
+    """Agents in threads, each with its engine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "weft.yaml"
+        self.state = folder / "state"
+        self.engines: dict[str, Engine] = {}
+        self.made: dict[str, AgentProcess] = {}
+        self.threads: dict[str, threading.Thread] = {}
+
+    def deployment(self) -> Any:
+        return valid(weft.spec.load(self.file))
+
+    def start(self, site: str) -> AgentProcess:
+        engine = self.engines[site] = Engine()
+        analysis = Analysis({"lines": COLUMNS, "q.good": COLUMNS, "q.small": COLUMNS}, frozenset())
+        spark: Any = SimpleNamespace(
+            analysis=analysis, ui=None, alive=lambda: True, close=lambda: None,
+            engines=lambda times, between, asked: lambda site: engine,
+        )  # fmt: skip
+        made = self.made[site] = AgentProcess(self.deployment(), site, self.state, lambda *given: spark)
+        self.threads[site] = threading.Thread(target=made.go, daemon=True)
+        self.threads[site].start()
+        return made
+
+    def over(self) -> bool:
+        return not any(thread.is_alive() for thread in self.threads.values())
+
+
+class Desk:
+    """A desk in a thread, over agents that others start."""
+
+    def __init__(self, agents: Agents, **options: Any) -> None:
+        house = partial(ProcessSites, file=agents.file, starts=False)
+        self.run = Run(weft.spec.load(agents.file), agents.state, Options(**options), house)
+        self.summary: dict[str, Any] = {}
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._go, daemon=True)
+        self.thread.start()
+
+    def _go(self) -> None:
+        try:
+            self.summary = self.run.go()
+        except BaseException as error:
+            self.error = error
+
+    def runs(self) -> bool:
+        assert self.error is None, self.error
+        return self.run.phase == "running"
+
+    def lose(self) -> None:
+        """Be gone as by a kill: nothing is said to anybody, and the state is free."""
+        run = self.run
+        run._desk.carrier.kill()  # type: ignore[union-attr]
+        run.sites.close = lambda: None  # type: ignore[method-assign,union-attr]
+        run.sites.transport.stop(0)  # type: ignore[attr-defined,union-attr]
+        run._reports.ask = lambda *given: set()  # type: ignore[method-assign,union-attr]
+        run._desk.stopped.set()  # type: ignore[union-attr]
+        run.stop()
+        self.thread.join(WAIT_S_MAX)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Iterator[Agents]:
+    (tmp_path / "weft.yaml").write_text(FILE)
+    (tmp_path / "in").mkdir()
+    made = Agents(tmp_path)
+    yield made
+    for one in made.made.values():
+        one.stop()
+    for thread in made.threads.values():
+        thread.join(WAIT_S_MAX)
+
+
+def test_agents_come_before_and_after_the_desk_and_end_with_the_run(agents: Agents) -> None:
+    agents.start("desk")
+    desk = Desk(agents)
+    until(lambda: desk.run.sites and desk.run.sites.is_up("desk"))  # type: ignore[attr-defined]
+    agents.start("core")
+    until(desk.runs, "both sites run their fragments")
+    told = desk.run.status()["sites"]["core"]
+    assert (told["up"], told["address"].startswith("127.0.0.1:"), told["spark_ui"]) == (True, True, None)
+    asked = desk.run.ask(MoveTo({"q.small": "desk"}))
+    until(lambda: asked.state != "asked")
+    assert asked.state == "done", asked.why
+    assert ("q.small", 1) in agents.engines["core"].launched
+    assert len(agents.engines["desk"].launched) == 2, "there both operators are one fragment"
+    desk.run.stop()
+    until(agents.over, "the end of a run ends its agents")
+    assert desk.error is None
+    assert not roll.living(agents.state)
+
+
+def test_a_desk_that_begins_anew_finds_what_runs_and_starts_nothing_twice(agents: Agents) -> None:
+    for site in ("desk", "core"):
+        agents.start(site)
+    first = Desk(agents)
+    until(first.runs)
+    before = {site: list(engine.launched) for site, engine in agents.engines.items()}
+    first.lose()
+    assert not agents.over()
+    second = Desk(agents)
+    until(second.runs)
+    assert {site: engine.launched for site, engine in agents.engines.items()} == before
+    second.run.stop()
+    until(agents.over)
+    assert second.error is None
+
+
+def test_an_agent_that_comes_again_is_told_anew_what_to_run(agents: Agents) -> None:
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs)
+    agents.made["core"].stop()
+    agents.threads["core"].join(WAIT_S_MAX)
+    agents.start("core")
+    until(lambda: agents.engines["core"].launched, "it runs again, under a later epoch")
+    assert agents.engines["core"].launched[0][1] > 1
+    until(lambda: not desk.run.down)
+    desk.run.stop()
+    until(agents.over)
+    assert desk.error is None
+
+
+def test_a_site_has_one_process_and_stops_without_a_desk_when_asked(agents: Agents) -> None:
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs)
+    with pytest.raises(CannotRun, match="runs already, in process"):
+        AgentProcess(agents.deployment(), "core", agents.state).go()
+    desk.lose()
+    with pytest.raises(CannotRun, match="run in processes of their own"):
+        Run(weft.spec.load(agents.file), agents.state, Options()).go()
+    (agents.state / STOP).touch()
+    until(agents.over)
+
+
+def test_with_another_file_or_to_start_over_running_sites_are_to_be_stopped_first(agents: Agents) -> None:
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs)
+    desk.lose()
+    again = Desk(agents, fresh=True)
+    until(lambda: again.error)
+    assert "stop them with `weft stop` to go on with --fresh" in str(again.error)
