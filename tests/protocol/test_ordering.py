@@ -263,6 +263,18 @@ def test_batches_keep_the_share_as_single_records_do(kind: str, mean: float, see
         assert late.mean() <= 0.12
 
 
+def test_a_short_stream_in_large_batches_keeps_its_share_though_delays_double() -> None:
+    shares = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        delays = 500_000 * rng.lognormal(0.0, 0.8, 2500)
+        delays[1250:] *= 2
+        times = (np.cumsum(rng.exponential(10_000, 2500)) - delays).astype(np.int64)
+        late, _ = left_late(times, 0.1, batch=500)
+        shares.append(float(late[1000:].mean()))
+    assert sum(share > 0.1 for share in shares) <= 2, shares
+
+
 def test_a_state_from_before_the_budget_goes_on() -> None:
     unit = Ordering(Order(late_max=0.1))
     unit.take(delayed(400, np.random.default_rng(9).exponential(20_000, 400)))

@@ -82,6 +82,7 @@ def order(
     if speculate:
         say(f"{found['revisions']['records']:,} revisions, {found['revisions']['share']:.1%} of all records")
     say(f"hold {hold['final']:g} at the end, {hold['max']:g} at most; wait {wait['mean']:g} mean, {wait['p99']:g} p99")
+    say(f"in the unit of `{time}`, which is seconds where it holds dates")
 
 
 def summary(moments: Moments, ordered: Ordered, late_in: int) -> dict[str, Any]:

@@ -162,6 +162,8 @@ def _print(found: dict[str, Any], seconds: float) -> None:
     print_table(f"{seconds:g} virtual seconds in {found['wall_s']:.3g} s, {found['events']:,} events", head, queries)
     for line in promise_lines(found):
         say(f"  {line}")
+    if not any(one["records_in"] for one in found["queries"].values()):
+        say("  no record came: sources need `arrivals`, or longer than these seconds")
     sites: Rows = [
         (name, f"{one['utilisation']:.4f}", number(one["queue_max"])) for name, one in found["sites"].items()
     ]

@@ -15,6 +15,10 @@ from weft.spec.sql import aggregates, group_keys, is_window_call, local, selects
 from weft.spec.step import Step
 from weft.spec.streams import Columns, event_time_of
 
+_TOP = (
+    "; for the first few of each window let an operator behind it, with `watermark: 0 seconds`, collect them: "
+    "SELECT w, slice(sort_array(collect_list(struct(t, m)), false), 1, 3) top FROM sums GROUP BY w"
+)
 _ADD_WATERMARK = "add `watermark: 10 minutes` (how late a record may be) to the operator"
 
 
@@ -75,7 +79,8 @@ def check_statement(step: Step, tree: exp.Expr) -> None:
     top = unwrapped(tree)
     for word, name in (("order", "ORDER BY"), ("limit", "LIMIT"), ("offset", "OFFSET"), ("sort", "SORT BY")):
         if top.args.get(word) or tree.args.get(word):
-            step.error("sql", f"{name} does not end on an endless stream; leave it out, or sort what the sink wrote")
+            says = f"{name} does not end on an endless stream; leave it out, or sort what the sink wrote"
+            step.error("sql", says + (_TOP if name == "LIMIT" else ""))
     for name in shared_ctes(tree):
         says = f"Spark reads a stream once in a statement, and `{name}` is read more than once; write its query out"
         step.error("sql", says + " each time, or make it an operator")

@@ -141,8 +141,8 @@ def _believed(unit: Unit, times: Times, numbers: Ints, came: int) -> tuple[Times
 def learn(unit: Unit, delays: Floats, late: int = 0) -> None:
     """Take in sorted delays: evenly chosen ones, as many as the window has room for, in an order that mixes them."""
     i, f, window = unit.ints, unit.floats, len(unit.ring)
-    share = unit.order.late_max
-    i[MEASURED] += len(delays)
+    share, came = unit.order.late_max, len(delays)
+    i[MEASURED] += came
     if share is not None:
         f[BUDGET] = spent(f[BUDGET], share, late, len(delays), int(i[MEASURED]))
         f[BURST] = run_of_late(f[BURST], share, late, len(delays))
@@ -162,16 +162,16 @@ def learn(unit: Unit, delays: Floats, late: int = 0) -> None:
         i[AT] = (i[AT] + len(delays)) % window
         i[KNOWN] = min(window, i[KNOWN] + len(delays))
         unit.ranked[: i[KNOWN]] = np.sort(unit.ring[: i[KNOWN]])
-    set_hold(unit)
+    set_hold(unit, came)
 
 
-def set_hold(unit: Unit) -> None:
-    """The hold that the window asks for."""
+def set_hold(unit: Unit, came: int) -> None:
+    """The hold that the window asks for, where so many records came at once."""
     i, f, share = unit.ints, unit.floats, unit.order.late_max
     n = int(i[KNOWN])
     hold = 0.0
     if n and share is not None:
-        hold = unit.ranked[rank_for_share(n, share, f[BUDGET], f[WORST], int(i[MEASURED]))]
+        hold = unit.ranked[rank_for_share(n, share, f[BUDGET], f[WORST], int(i[MEASURED]), came)]
     elif n:
         rank = rank_for_margin(n)
         f[SIGMA] = deviation(unit.ranked, rank)

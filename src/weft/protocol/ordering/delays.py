@@ -42,8 +42,13 @@ STRICT, EASY = 0.1, 1.5
 """The share rule aims between these parts of what is asked."""
 SURE = 1000
 """From so many records on the share is kept by them alone; what the first ones had to spare is not spent later."""
-SPARE_FIRST, SPARE = 400.0, 50.0
-"""The budget keeps room for what so many records may leave late: while it knows little, and after that."""
+SPARE_FIRST, SPARE = 400.0, 150.0
+"""The budget keeps room for what so many records may leave late: while it knows little, and after that.
+
+After that: by chance alone a thousand records may leave half as many late again as a standard deviation, 15 of them.
+"""
+UNTOLD = 0.5
+"""And for what so much of a batch may leave late: how many of it were is known only when all of it has been taken."""
 WORST_AGAIN = 0.6
 """And for so much of the worst run of late records that it has seen."""
 
@@ -75,12 +80,15 @@ def leap_of(hold: float, stride: float) -> float:
     return max(8 * hold, LEAP * stride)
 
 
-def rank_for_share(known: int, share: float, budget: float, worst: float, measured: int) -> int:
-    """The place, in so many ranked delays, of the hold that leaves a share late, less as the budget runs out."""
+def rank_for_share(known: int, share: float, budget: float, worst: float, measured: int, at_once: int) -> int:
+    """The place, in so many ranked delays, of the hold that leaves a share late, less as the budget runs out.
+
+    `at_once` records, more or less, will come before the hold can be changed again.
+    """
     reserve = share * SPARE_FIRST
     if measured >= SURE:
         chance = math.sqrt(share * (1 - share) * (measured - SURE))
-        reserve = share * SPARE + max(WORST_AGAIN * worst, chance)
+        reserve = share * (SPARE + UNTOLD * at_once) + max(WORST_AGAIN * worst, chance)
     level = min(share * EASY, max(share * STRICT, share + (budget - reserve) / REPAY))
     return max(0, min(known - 1, math.ceil((1 - level) * known) - 1))
 

@@ -147,7 +147,7 @@ def take(  # noqa: PLR0912, PLR0915 one loop, so that nothing it keeps has to le
                         sigma = deviation(ranked, rank)
                     hold = ranked[rank] + margin * sigma
                 else:
-                    hold = ranked[rank_for_share(n, share, budget, worst, measured)]
+                    hold = ranked[rank_for_share(n, share, budget, worst, measured, 1)]
                 if told > 0 and tells(i, f, marks, measured, clock, window):
                     hold = max(hold, told)
                 leap = leap_of(hold, stride)

@@ -84,7 +84,7 @@ def learn(m: Any, x: Any, w: int, delay: int, late: int) -> None:
     m[ring + at] = delay
     m[w + ORDER_AT] = (at + 1) % ORDER_WINDOW
     if share >= 0:
-        m[w + ORDER_HOLD] = m[ranked + rank_for_share(n, share, x[f + 3], x[f + 5], m[w + ORDER_SEEN])]
+        m[w + ORDER_HOLD] = m[ranked + rank_for_share(n, share, x[f + 3], x[f + 5], m[w + ORDER_SEEN], 1)]
         return
     rank = rank_for_margin(n)
     if margin > 0 and (m[w + ORDER_SEEN] % SIGMA_EVERY == 0 or n < SIGMA_EVERY):
