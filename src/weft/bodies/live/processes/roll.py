@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +23,8 @@ from weft.model import Deployment
 from weft.spec import as_plain
 
 Where = tuple[str, int]
+TRIES = 10
+TRY_S = 0.05
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -44,7 +47,7 @@ def lock_site(state: Path, site: str) -> IO[str]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = open(path, "a+", encoding="utf-8")  # noqa: SIM115
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(handle)
     except BlockingIOError as error:
         handle.seek(0)
         pid = handle.read().strip() or "unknown"
@@ -54,6 +57,16 @@ def lock_site(state: Path, site: str) -> IO[str]:
     handle.write(str(os.getpid()))
     handle.flush()
     return handle
+
+
+def _take(handle: IO[str]) -> None:
+    """Lock a file; whoever only looks whether it is locked holds it for an instant, so some more tries are fair."""
+    for _ in range(TRIES):
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(TRY_S)
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def living(state: Path) -> dict[str, int]:
