@@ -78,6 +78,11 @@ def other_side(work: str, pipe: Connection) -> None:
     mirroring: dict[bool, Mirroring] = {}
     while (asked := pipe.recv()) is not None:
         stream, fsync = asked
+        if fsync is None:
+            for one in mirroring.values():
+                one.unfollow(stream)
+            pipe.send(None)
+            continue
         if fsync not in mirroring:
             mirroring[fsync] = Mirroring(port, folders_of(Path(work), "b", fsync))
         mirroring[fsync].follow(stream, "a")
@@ -229,6 +234,8 @@ def _mirror(port: Port, pipe: Connection, work: Path, setting: Setting) -> Found
             taken_s = copied(work, log, work / "plain")
         else:
             taken_s = mirrored(pipe, work, stream, name == "synced", setting["segments"])
+            pipe.send((stream, None))
+            pipe.recv()
             shutil.rmtree(work / "b" / "streams" / stream, ignore_errors=True)
         shutil.rmtree(log.folder)
         rates[name] += [size / taken_s / 1e6] if counts else []
