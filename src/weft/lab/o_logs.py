@@ -142,6 +142,6 @@ ROW = Row(
         "a fixed watermark makes every result wait its delay, and drops what is later",
         "taxi: event time is the pick-up, arrival the drop-off",
         "the constants of the rule were chosen on these same logs; docs/decisions/027 has streams that were held back",
-        "an earlier form of this row gave 1.3 to 1.5 as a published figure of the published rule; the catalogue has none",
+        "an earlier form of this row gave 1.3 to 1.5 as a published figure; the catalogue has none",
     ),
 )
