@@ -8,16 +8,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.bodies.live.moving import delivered, differing, expected, make
+from weft.bodies.live.processes.roll import living
 
 pytestmark = pytest.mark.spark
 RUN_S_MAX = 600.0
+END_S_MAX = 120.0
 STILL_S = 30.0
 TWO_SITES = """
 weft: 1
@@ -37,12 +40,24 @@ scenario: [{at_s: 1.5, move: q.small, to: edge}]
 RECORDS = 1000
 
 
+started: list[Started] = []
+
+
+@pytest.fixture(autouse=True)
+def cleared() -> Iterator[None]:
+    """Ends what a test has started."""
+    yield
+    while started:
+        started.pop().clear()
+
+
 class Started:
     """`weft run --processes`, as a user would type it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.state = folder / ".weft" / "weft.yaml"
+        started.append(self)
         with open(folder / "out.log", "ab") as log:
             words = ["run", str(folder / "weft.yaml"), "--until-done", "--processes", "--json"]
             self.desk = subprocess.Popen([sys.executable, "-m", "weft", *words], stdout=subprocess.PIPE, stderr=log)
@@ -69,13 +84,23 @@ class Started:
 
     def pid(self, site: str) -> int:
         """The process of a site that is up."""
-        return int(self.until(lambda: (one := self.status()["sites"].get(site, {})).get("up") and one["pid"]))
+        return int(self.until(lambda: (one := self.status().get("sites", {}).get(site, {})).get("up") and one["pid"]))
 
     def end(self) -> dict[str, Any]:
         output, _ = self.desk.communicate(timeout=RUN_S_MAX)
         assert self.desk.returncode == 0, self.told()
         found: dict[str, Any] = json.loads(output)
         return found
+
+    def clear(self) -> None:
+        """Leave no process behind, however a test ended."""
+        if self.desk.poll() is None:
+            self.desk.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.desk.communicate(timeout=END_S_MAX)
+        for pid in living(self.state).values():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def told(self) -> str:
         logs = [self.folder / "out.log", self.state / "story.log", *self.state.glob("logs/sites/*/agent.log")]
