@@ -19,7 +19,7 @@ from weft.spark.kafka import client
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 RATE_PER_S = 1000
-WARM_S, MEASURED_S, WAIT_S_MAX = 45.0, 40.0, 300.0
+WARM_S, MEASURED_S, WAIT_S_MAX = 45.0, 40.0, 900.0
 FILTER = ("SELECT t, v FROM readings WHERE v % 2 = 0", "append")
 WINDOW = ("SELECT window(ts, '1 second') w, max(t) t, count(*) v FROM readings GROUP BY 1", "update")
 FILE = """
