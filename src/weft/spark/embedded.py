@@ -109,7 +109,9 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     sweep_aside(deployment, folders)
     conf = with_jars(spark.conf) if needs_connector(deployment) else spark.conf
     master = with_threads(spark.master or MASTER, real_time_tasks(deployment))
-    session = start_session(folders.logs, [deployment.folder], master, conf, record, slow)
+    # Python processes of a Spark that is there serve all whose paths are the same: one more path, and all start anew.
+    modules = [deployment.folder] if lent is None or _calls_functions(deployment) else []
+    session = start_session(folders.logs, modules, master, conf, record, slow)
     try:
         found = _prepared(session, deployment, folders, lent, [site.name for site in deployment.sites])
         open_flows(deployment, folders, factors)
@@ -117,6 +119,10 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     except BaseException:
         let_go(session, lent)
         raise
+
+
+def _calls_functions(deployment: Deployment) -> bool:
+    return any(operator.call is not None for query in deployment.queries for operator in query.operators)
 
 
 def with_threads(master: str, tasks: int) -> str:
