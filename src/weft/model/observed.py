@@ -38,10 +38,14 @@ class ObservedOperator:
 
 @dataclass(frozen=True, slots=True)
 class ObservedSite:
-    """The share of its capacity that a site used in the period, and whether it was up at the end of it."""
+    """The share of its capacity that a site used in the period, and whether it was up at the end of it.
+
+    `time_ms` is how long records were there on the mean, from coming to an operator to being through with it.
+    """
 
     utilisation: float | None = None
     up: bool = True
+    time_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from weft.protocol.control.controller import Controller, ControllerLimits
 from weft.protocol.control.neighbourhood import neighbourhood
 from weft.protocol.control.rounds import Rounds
-from weft.protocol.control.rules import RULES, Desire, desires
+from weft.protocol.control.rules import RULES, Desire, desires, looks_every_s
 from weft.protocol.control.words import (
     BALANCE,
     FAILOVER,
@@ -54,5 +54,6 @@ __all__ = [
     "Shift",
     "Wished",
     "desires",
+    "looks_every_s",
     "neighbourhood",
 ]
