@@ -123,7 +123,7 @@ def _relieved(seen: Outlook, running: Placement, stays: Expected, spot: HotSpot)
     for stream in leaving:
         found = list(_trials(seen, running, stays, {}, stream, sites))
         tried += found
-        keeping = [one for one in found if one.keeps]
+        keeping = sorted((one for one in found if one.keeps), key=_fullest)
         if keeping:
             return _told(seen, stays, spot, keeping[0], tried, keeping[1:])
     several = _one_by_one(seen, running, stays, leaving, sites)
@@ -140,6 +140,11 @@ def _relieved(seen: Outlook, running: Placement, stays: Expected, spot: HotSpot)
         else ("no operator there may leave")
     )
     return Relief(spot, {}, f"{_expected(spot)} at {spot.site}; {why}", _numbers(seen, stays, spot, tried))
+
+
+def _fullest(trial: _Trial) -> float:
+    """How busy the fullest site that takes something is foreseen to be, with what it takes."""
+    return max(trial.expected.busy[site][-1] for site in trial.homes.values())
 
 
 def _may_leave(seen: Outlook, running: Placement, site: str) -> list[str]:
