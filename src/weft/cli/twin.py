@@ -69,7 +69,7 @@ def twin(
     found = placed(file, deployment, state, fresh=fresh)
     costs = found.model_costs(ideal)
     if costs is not None and looks_every_s(deployment) is not None:
-        note("by the ideal model: `advise` and `relief` are about sites of some capacity, which on one machine they are not")
+        note("by the ideal model: `advise` and `relief` are about capacities, which on one machine do not count")
         costs = None
     show = _Progress()
     try:

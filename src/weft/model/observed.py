@@ -71,7 +71,10 @@ class ObservedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """All that was measured in the `period_s` seconds before `at_s`, counted from when sources began to flow."""
+    """All that was measured in the `period_s` seconds before `at_s`, counted from when sources began to flow.
+
+    `homes` is where operators ran at the end of it, where somebody has put that down.
+    """
 
     at_s: float
     period_s: float
@@ -81,6 +84,7 @@ class Observed:
     operators: Mapping[str, ObservedOperator] = field(default_factory=dict)
     sites: Mapping[str, ObservedSite] = field(default_factory=dict)
     queries: Mapping[str, ObservedQuery] = field(default_factory=dict)
+    homes: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         """As one line of JSON."""

@@ -1,4 +1,4 @@
-"""How much time is left before a promise breaks? Slack of every operator along every way to the results (Synergy §3.3.1)."""
+"""How much time is left before a promise breaks? Slack of each operator on every way to results (Synergy §3.3.1)."""
 
 from __future__ import annotations
 

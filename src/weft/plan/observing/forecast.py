@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 LAST, AVERAGE, TREND, LEADER, AUTO = "last", "average", "trend", "leader", "auto"
-SAMPLES_MIN = 5  # of fewer nothing is told but the last
+SAMPLES_MIN, SAMPLES_MAX = 5, 40  # of fewer only the last tells something, and older ones nothing of the next minute
 TESTED_N = 12  # the samples that a backtest is about: those of the last minute, where a period is five seconds
 AVERAGED_N = 6
 LEVEL, SLOPE, DAMPING = 0.6, 0.4, 0.95
@@ -64,8 +64,9 @@ def leader(series: Floats, steps: int, other: Floats, lag: int) -> Floats:
     ahead = np.minimum(at - lag + np.arange(1, steps + 1)[None, :], at)
     behind = at - lag
     known = (behind >= 0) & (other[np.maximum(behind, 0)] > 0)
-    ratio = np.divide(other[np.maximum(ahead, 0)], other[np.maximum(behind, 0)], out=np.ones(ahead.shape), where=known)
-    return series[:, None] * ratio
+    ratio = np.ones(ahead.shape)
+    np.divide(other[np.maximum(ahead, 0)], other[np.maximum(behind, 0)], out=ratio, where=known)
+    return np.asarray(series[:, None] * ratio)
 
 
 def leading(series: Sequence[float], others: Mapping[str, Sequence[float]], lag_max: int) -> tuple[str, int] | None:
@@ -103,7 +104,7 @@ def forecast(
     `others` are the streams that may go ahead of it. `auto` takes the method with the least error of late, and
     the last value where there are few samples or no method is better.
     """
-    own = np.asarray(series, float)
+    own = np.asarray(series[-SAMPLES_MAX:], float)
     if not len(own):
         return None
     rivals = {name: made(own, steps) for name, made in METHODS.items() if method in (name, AUTO)}
@@ -125,11 +126,12 @@ def errors(series: Floats, foreseen: Floats) -> float:
     No further ahead than a third of the samples: a rise that has just begun is no fault of those who could not know.
     """
     count = len(series)
+    if count < 2:
+        return 0.0
     reach = min(foreseen.shape[1], max(1, count // 3))
     first = max(1, count - TESTED_N)
-    total, tested = 0.0, 0
-    for step in range(1, reach + 1):
-        origins = np.arange(max(0, first - step), count - step)
-        total += float(np.abs(foreseen[origins, step - 1] - series[origins + step]).sum())
-        tested += len(origins)
-    return total / tested if tested else 0.0
+    earliest = max(0, first - reach)
+    ends = np.arange(earliest, count - 1)[:, None] + np.arange(1, reach + 1)[None, :]
+    tested = (ends >= first) & (ends < count)
+    wrong = np.abs(foreseen[earliest : count - 1, :reach] - series[np.minimum(ends, count - 1)])
+    return float(wrong[tested].mean())

@@ -8,6 +8,7 @@ it says, as people and programs are shown it; `granted` is the wish of a rule th
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -60,7 +61,7 @@ class Rounds:
             inputs.append(Noticed(next(self._wishes), shifts, neighbourhood(self._deployment, shifts)))
         self._running, self._observed = running, observed
         if observed.complete:
-            self._past.append(observed)
+            self._past.append(replace(observed, homes=running.homes))
         self._desires = {}
         self._note(observed)
         return [*inputs, Observation(next(self._observations), observed.complete, observed.missing)]

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from weft.model import Deployment, Observed, Placement
 from weft.model.wishes import By
 from weft.plan.errors import NoPlacement
+from weft.plan.foreseeing.relief import relief
 from weft.plan.observing.believed import believed
 from weft.plan.policies.periodic import periodic
-from weft.plan.policies.relief import relief
 from weft.protocol.control.words import BALANCE, PROMISE, Shift
 
 
