@@ -70,6 +70,13 @@ def test_a_rise_is_foreseen_by_its_trend_and_a_step_is_not_taken_for_one() -> No
     assert step.per_s == (300.0,) * 12
 
 
+def test_a_jump_is_believed_at_once() -> None:
+    rng = np.random.default_rng(4)
+    found = forecast([*rng.normal(200.0, 6.0, 20).tolist(), 600.0], 12)
+    assert found is not None
+    assert found.per_s == (600.0,) * 12, "an average would see it half a minute later"
+
+
 def test_chance_around_a_mean_is_averaged() -> None:
     rng = np.random.default_rng(1)
     rates = rng.normal(100.0, 10.0, 40).tolist()

@@ -22,6 +22,7 @@ LEVEL, SLOPE, DAMPING = 0.6, 0.4, 0.95
 TIMES_MAX = 4.0  # nothing is foreseen beyond so many times the greatest rate that was seen
 CORRELATION_MIN = 0.7
 OVERLAP_MIN = 6
+SURPRISE = 4.0  # times the usual error: by then something has happened that the past does not tell of
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def forecast(
     """What a stream will give in each of the next periods; None where nothing was ever measured of it.
 
     `others` are the streams that may go ahead of it. `auto` takes the method with the least error of late, and
-    the last value where there are few samples or no method is better.
+    the last value where there are few samples, no method is better, or the last sample is far from what it foresaw.
     """
     own = np.asarray(series[-SAMPLES_MAX:], float)
     if not len(own):
@@ -114,10 +115,18 @@ def forecast(
     rivals.setdefault(LAST, last(own, steps))
     if method == AUTO:
         chosen = min(rivals, key=lambda name: errors(own, rivals[name])) if len(own) >= SAMPLES_MIN else LAST
+        chosen = LAST if _surprised(own, rivals[chosen]) else chosen
     else:
         chosen = method if method in rivals and len(own) >= SAMPLES_MIN else LAST
     bounded = np.clip(rivals[chosen][-1], 0.0, TIMES_MAX * float(own.max()))
     return Forecast(tuple(float(value) for value in bounded), chosen)
+
+
+def _surprised(series: Floats, foreseen: Floats) -> bool:
+    """Whether the last sample is further from what was foreseen of it than chance explains."""
+    if len(series) < SAMPLES_MIN:
+        return False
+    return bool(abs(foreseen[-2, 0] - series[-1]) > SURPRISE * errors(series[:-1], foreseen[:-1]))
 
 
 def errors(series: Floats, foreseen: Floats) -> float:
