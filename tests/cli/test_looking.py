@@ -316,3 +316,37 @@ def test_status_says_nothing_of_advice_where_nobody_asked(tmp_path: Path) -> Non
     file = written(tmp_path)
     told(tmp_path)
     assert "advice" not in weft("status", file).stdout
+
+
+DECISION = {
+    "number": 1, "at_s": 25.0, "until_s": 25.0, "times": 1, "by": "relief", "who": "promise", "moves": MOVES,
+    "reason": "hourly_use.valid leaves gw-1: 7.6 s expected in 5 s against a promise of 5 s; district keeps it",
+    "state": "asked", "why": "",
+    "numbers": {
+        "slack_ms": {"hourly_use.valid": -2600.0}, "bias_ms": 20.0, "utilisation": {"gw-1": 1.5, "district": None},
+        "sources": {"readings": {"at_horizon_per_s": 600.0, "by": "trend"}},
+        "tried": [
+            {"homes": {"hourly_use.valid": "district"}, "latency_ms": 41.0, "utilisation": {"district": 0.6},
+             "keeps": True}
+        ],
+    },
+}  # fmt: skip
+
+
+def test_explain_shows_what_was_decided_and_by_which_numbers(tmp_path: Path) -> None:
+    from weft.bodies.live.decision_file import DecisionFile
+
+    file = written(tmp_path)
+    told(tmp_path)
+    assert "no rule has wished anything" in weft("explain", file, "--decisions").stdout
+    log = DecisionFile(tmp_path / STATE)
+    log.write(DECISION)
+    log.write({**DECISION, "state": "done"})
+    log.write({**DECISION, "number": 2, "at_s": 30.0, "state": "declined", "why": "site gw-1 rests", "numbers": {}})
+    first, *lines = weft("explain", file, "--decisions").stdout.splitlines()
+    assert first == f"25 s, relief, done: {DECISION['reason']}"
+    assert lines[0] == "  time left by then: hourly_use.valid -2,600.0 ms; not from sites: 20.0 ms"
+    assert lines[1] == "  at the horizon: readings 600.0/s (by trend); use of sites: gw-1 150%, district without end"
+    assert lines[2] == "  with hourly_use.valid at district: 41.0 ms, district 60%, keeps all promises"
+    assert lines[3] == f"30 s, relief, not done: {DECISION['reason']}; site gw-1 rests"
+    assert [one["state"] for one in weft_json("explain", file, "--decisions")["decisions"]] == ["done", "declined"]

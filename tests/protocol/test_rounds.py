@@ -88,20 +88,20 @@ def test_a_neighbourhood_is_what_moves_its_sites_and_the_streams_beside_it() -> 
 
 
 def test_a_rule_wishes_what_pays_by_what_was_measured_and_says_for_whom() -> None:
-    assert desires(world(), seen(1.0), AT_A) == []
-    (wish,) = desires(world(), seen(600.0), AT_A)
+    assert desires(world(), [seen(1.0)], AT_A) == []
+    (wish,) = desires(world(), [seen(600.0)], AT_A)
     assert wish.who == BALANCE
     assert {shift.of for shift in wish.shifts} <= {"q.one", "q.two"}
     assert "instead of without bound" in wish.reason
-    (urgent,) = desires(world(), seen(600.0, kept=False), AT_A)
+    (urgent,) = desires(world(), [seen(600.0, kept=False)], AT_A)
     assert urgent.who == PROMISE
     assert urgent.reason.startswith("the promise of q is broken; ")
-    assert desires(world(None), seen(600.0), AT_A) == [], "nobody asked for advice"
+    assert desires(world(None), [seen(600.0)], AT_A) == [], "nobody asked for advice"
 
 
 def test_where_no_placement_is_possible_nothing_is_wished() -> None:
     down = replace(seen(600.0), sites={"a": ObservedSite(None, up=False), "b": ObservedSite(None, up=False)})
-    assert desires(world(), down, AT_A) == []
+    assert desires(world(), [down], AT_A) == []
 
 
 def test_a_round_is_noticed_measured_considered() -> None:

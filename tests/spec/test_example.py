@@ -34,6 +34,7 @@ from weft.model import (
     Promise,
     Query,
     RateAt,
+    Relief,
     RestartAt,
     Scale,
     Sink,
@@ -352,3 +353,28 @@ def test_advice_is_asked_for_in_a_word_or_with_its_period_and_price(
     assert report.deployment is not None
     assert report.deployment.control.advise == advise
     assert spec.load(written(folder, yaml.safe_dump(spec.as_plain(report.deployment)))) == report.deployment
+
+
+@pytest.mark.parametrize(
+    ("text", "relief"),
+    [
+        ("true", Relief()),
+        ("false", None),
+        ("{period_s: 5, horizon_s: 60, forecast: auto}", Relief()),
+        ("{forecast: trend, horizon_s: 30}", Relief(horizon_s=30.0, forecast="trend")),
+    ],
+)
+def test_relief_is_asked_for_in_a_word_or_with_its_period_horizon_and_forecast(
+    folder: Path, text: str, relief: Relief | None
+) -> None:
+    report = spec.check(written(folder, GOOD.replace("policy: near}", f"policy: near}}\n  relief: {text}")))
+    assert report.deployment is not None
+    assert report.deployment.control.relief == relief
+    assert spec.load(written(folder, yaml.safe_dump(spec.as_plain(report.deployment)))) == report.deployment
+
+
+def test_relief_without_a_promised_latency_is_warned_of(folder: Path) -> None:
+    text = GOOD.replace("policy: near}", "policy: near}\n  relief: true")
+    assert all("nothing to relieve" not in problem.message for problem in spec.check(written(folder, text)).warnings)
+    report = spec.check(written(folder, text.replace("{latency_ms: 5000}", "{loss: 0}")))
+    assert any("nothing to relieve" in problem.message for problem in report.warnings)

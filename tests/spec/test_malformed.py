@@ -215,6 +215,17 @@ CASES = [
     ("policy: near}", "policy: near}\n  advise: often", "advise", "control.advise", "must be true, or {period_s: 30"),
     ("policy: near}", "policy: near}\n  advise: {period_s: 0}", "advise", "control.advise.period_s", "greater than 0"),
     ("policy: near}", "policy: near}\n  advise: {prize: 1}", "advise", "control.advise.prize", "did you mean `price`"),
+    ("policy: near}", "policy: near}\n  relief: soon", "relief", "control.relief", "must be true, or {period_s: 5"),
+    ("policy: near}", "policy: near}\n  relief: {period_s: 0}", "relief", "control.relief.period_s", "greater than 0"),
+    ("policy: near}", "policy: near}\n  relief: {forecast: holt}", "relief", "control.relief.forecast", "one of auto"),
+    ("policy: near}", "policy: near}\n  relief: {horizon: 9}", "relief", "control.relief.horizon", "`horizon_s`"),
+    (
+        "policy: near}",
+        "policy: near}\n  relief: {period_s: 60, horizon_s: 30}",
+        "relief",
+        "control.relief.horizon_s",
+        "must be at least period_s, found 30 and 60",
+    ),
     ("at_s: 10", "at_s: -1", "at_s", "scenario[0].at_s", "at least 0"),
     (
         "move: suspicious.hourly",

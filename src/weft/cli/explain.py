@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weft.cli.decided import show_decisions
 from weft.cli.held import Held, held
 from weft.cli.output import WRONG_INPUT, File, Json, Rows, State, fail, print_json, print_table, read, say
 from weft.cli.placing import in_force as plan_in_force
@@ -21,10 +22,15 @@ def explain(
     fragment: Annotated[
         str | None, typer.Argument(metavar="[FRAGMENT]", help="A fragment (or query.operator), to see its Spark plan.")
     ] = None,
+    decisions: Annotated[
+        bool, typer.Option("--decisions", help="What rules wished, what became of it, and the numbers behind it.")
+    ] = False,
     state: State = None,
     json: Json = False,
 ) -> None:
     """Show why operators are where they are, and the Spark plan of a fragment that has run.
+
+    With --decisions, what rules decided while it ran: asked for, advised or declined, and by which numbers.
 
     \b
     Example:  weft explain examples/meters/deployment.yaml north.neighbourhoods
@@ -34,6 +40,9 @@ def explain(
 
     _, deployment = read(file)
     found = held(file, state)
+    if decisions:
+        show_decisions(found, json)
+        return
     in_force = plan_in_force(found.folder)
     deployment = deployment if in_force is None else as_held(deployment, in_force)
     pieces = _pieces(deployment, found)

@@ -63,12 +63,13 @@ def twin(
     """
     from weft.bodies import twin as body
     from weft.plan import NoPlacement
+    from weft.protocol.control import looks_every_s
 
     report, deployment = read(file)
     found = placed(file, deployment, state, fresh=fresh)
     costs = found.model_costs(ideal)
-    if costs is not None and deployment.control.advise is not None:
-        note("by the ideal model: advice is on sites of some capacity, which on one machine they are not")
+    if costs is not None and looks_every_s(deployment) is not None:
+        note("by the ideal model: `advise` and `relief` are about capacities, which on one machine do not count")
         costs = None
     show = _Progress()
     try:

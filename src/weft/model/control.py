@@ -79,6 +79,18 @@ class Advise:
 
 
 @dataclass(frozen=True, slots=True)
+class Relief:
+    """Every period: is a promise expected to break within the horizon? Then operators leave their site (Synergy ch. 3).
+
+    `forecast` says how rates of sources are foreseen; `auto` takes what would have been best of late.
+    """
+
+    period_s: float = 5.0
+    horizon_s: float = 60.0
+    forecast: Literal["auto", "last", "average", "trend", "leader"] = "auto"
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """What several queries ask alike is made once for all of them (Synergy §2.2, 2.3.3)."""
 
@@ -96,3 +108,4 @@ class Control:
     serve: Serve = Serve()
     advise: Advise | None = None
     share: Share | None = None
+    relief: Relief | None = None

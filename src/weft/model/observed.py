@@ -38,10 +38,14 @@ class ObservedOperator:
 
 @dataclass(frozen=True, slots=True)
 class ObservedSite:
-    """The share of its capacity that a site used in the period, and whether it was up at the end of it."""
+    """The share of its capacity that a site used in the period, and whether it was up at the end of it.
+
+    `time_ms` is how long records were there on the mean, from coming to an operator to being through with it.
+    """
 
     utilisation: float | None = None
     up: bool = True
+    time_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,10 @@ class ObservedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """All that was measured in the `period_s` seconds before `at_s`, counted from when sources began to flow."""
+    """All that was measured in the `period_s` seconds before `at_s`, counted from when sources began to flow.
+
+    `homes` is where operators ran at the end of it, where somebody has put that down.
+    """
 
     at_s: float
     period_s: float
@@ -77,6 +84,7 @@ class Observed:
     operators: Mapping[str, ObservedOperator] = field(default_factory=dict)
     sites: Mapping[str, ObservedSite] = field(default_factory=dict)
     queries: Mapping[str, ObservedQuery] = field(default_factory=dict)
+    homes: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         """As one line of JSON."""

@@ -9,7 +9,7 @@ from typing import Literal
 from weft.model.placement import Placement
 from weft.model.queries import Query
 
-By = Literal["person", "scenario", "file", "failover", "promise", "balance", "scale", "place"]
+By = Literal["person", "scenario", "file", "failover", "promise", "relief", "balance", "scale", "place"]
 """Who asks: somebody at a terminal, the scenario, a file that has changed, or a rule."""
 
 
@@ -72,3 +72,20 @@ class RemoveQuery:
 
 
 Wish = MoveTo | Replace | ScaleTo | TakeOver | AddQuery | RemoveQuery
+
+
+def in_words(wish: Wish) -> str:
+    """What a wish asks for, as lists of changes tell it."""
+    match wish:
+        case MoveTo(homes=homes):
+            return "move " + ", ".join(f"{stream} to {site}" for stream, site in homes.items())
+        case Replace():
+            return "place everything anew"
+        case ScaleTo(stream=stream, sites=sites):
+            return f"run {stream} at {', '.join(sites)}"
+        case TakeOver(site=site, homes=homes):
+            return f"take over from {site}: " + ", ".join(f"{stream} to {to}" for stream, to in homes.items())
+        case AddQuery(queries=queries):
+            return "add " + ", ".join(query.name for query in queries)
+        case RemoveQuery(query=query):
+            return f"remove {query}"

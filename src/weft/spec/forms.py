@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from weft.model import Advise, Cost, Order, Share, Watermark
+from weft.model import Advise, Cost, Order, Relief, Share, Watermark
 from weft.spec.problems import Problems, brief, did_you_mean, join, listed
-from weft.spec.shapes import Flag, Number, Shape, Text, found
+from weft.spec.shapes import Choice, Flag, Number, Shape, Text, found
 from weft.spec.tables import Items, Key, Table
 from weft.spec.tree import Node
 
@@ -188,24 +188,41 @@ _ADVISE = Table(
 )
 
 
+_RELIEF = Table(
+    Relief,
+    "relief",
+    (
+        Key("period_s", Number(above=0), "the time between two looks"),
+        Key("horizon_s", Number(above=0), "how far ahead it looks"),
+        Key("forecast", Choice(("auto", "last", "average", "trend", "leader")), "how rates of sources are foreseen"),
+    ),
+)
+
+
 @dataclass(frozen=True, slots=True)
-class AdviseForm:
-    """`true`, or `{period_s: 30, price: 10}`."""
+class SwitchForm:
+    """`true`, `false`, or the keys of a part that is on where it is given."""
+
+    table: Table
+    example: str
 
     def read(self, node: Node, path: str, problems: Problems) -> Any:
         if isinstance(node.value, bool):
-            return Advise() if node.value else None
+            return self.table.cls() if node.value else None
         if not isinstance(node.value, dict):
-            says = f"must be true, or {{period_s: 30, price: 10}}, found {found(node)}"
-            problems.error(path, says, problems.line(path))
+            problems.error(path, f"must be true, or {self.example}, found {found(node)}", problems.line(path))
             return None
-        return _ADVISE.read(node, path, problems)
+        return self.table.read(node, path, problems)
 
     def plain(self, value: Any) -> Any:
-        return True if value == Advise() else _ADVISE.plain(value)
+        return True if value == self.table.cls() else self.table.plain(value)
 
     def schema(self) -> dict[str, Any]:
-        return {"oneOf": [{"type": "boolean"}, _ADVISE.schema()]}
+        return {"oneOf": [{"type": "boolean"}, self.table.schema()]}
+
+
+ADVISE_FORM = SwitchForm(_ADVISE, "{period_s: 30, price: 10}")
+RELIEF_FORM = SwitchForm(_RELIEF, "{period_s: 5, horizon_s: 60, forecast: auto}")
 
 
 _SHARE = Table(Share, "share", (Key("on", Flag(), "whether equal operators run once"),))

@@ -99,6 +99,12 @@ def _check_control(deployment: Deployment, problems: Problems) -> None:
     for name, value in (("balance", control.balance), ("scale", control.scale)):
         if value is not None:
             problems.warn(f"control.{name}", "only the twin acts on it so far")
+    relief = control.relief
+    if relief is not None and relief.horizon_s < relief.period_s:
+        says = f"must be at least period_s, found {relief.horizon_s:g} and {relief.period_s:g}"
+        problems.error("control.relief.horizon_s", says)
+    if relief is not None and all(query.promise.latency_ms is None for query in deployment.queries):
+        problems.warn("control.relief", "no query promises a latency: there is nothing to relieve")
 
 
 def _check_happening(happening: object, path: str, deployment: Deployment, problems: Problems) -> None:

@@ -55,7 +55,7 @@ def world(control: Control | None = None, **changes: Any) -> Deployment:
 def told(result: Result) -> dict[str, Any]:
     """All that a run tells but how long it took and what it advised."""
     found = result.as_json()
-    return {key: value for key, value in found.items() if key not in ("wall_s", "advice")}
+    return {key: value for key, value in found.items() if key not in ("wall_s", "advice", "changes", "decisions")}
 
 
 def test_observing_changes_no_result_and_no_story() -> None:

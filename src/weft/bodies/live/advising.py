@@ -1,31 +1,34 @@
-"""What would be better? Rules look at what was measured in every period, and the controller tells what they wish."""
+"""What would be better? Rules look at what was measured in every period; what they wish is done, or only told."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from weft.bodies.live.carrier import Tell
-from weft.bodies.live.controlling import Controlling
+from weft.bodies.live.controlling import THE_END, Controlling
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.observing import Counting, Observer
 from weft.bodies.live.transport import Transport
 from weft.model import Advise, Deployment, Placement
-from weft.protocol.control import Consider
+from weft.model.wishes import MoveTo
+from weft.protocol.control import AskFor, Consider, Decisions, looks_every_s
 from weft.protocol.machine import Effect
 
 
 class Advising(Controlling):
-    """A controller that is told what was measured; by what rules wish nothing is changed, and nothing fails."""
+    """A controller that is told what was measured; what rules wish goes to `grant`, unless they only advise."""
 
     def __init__(
         self, deployment: Deployment, meter: Meter, running: Callable[[], Placement], transport: Transport, story: Tell
     ) -> None:
-        super().__init__(deployment, running, transport, story, advises=True)
+        super().__init__(deployment, running, transport, story, advises=deployment.control.advise is not None)
+        self.grant: Callable[[MoveTo, Callable[[str | None], None]], object] = lambda wish, told: None
         self._observer = Observer(deployment, meter)
-        self._period_s = (deployment.control.advise or Advise()).period_s
+        self._period_s = looks_every_s(deployment) or Advise().period_s
         self._due_s = 0.0
         self._looking = False
         self._failure: BaseException | None = None
@@ -53,10 +56,22 @@ class Advising(Controlling):
         failure = self._carrier.failure or self._failure
         return {"failed": str(failure)} if failure is not None else self._rounds.latest() or {}
 
+    @property
+    def decisions(self) -> Decisions:
+        """What rules wished, by which numbers, and what became of it."""
+        return self._rounds.decisions
+
     def _perform(self, effect: Effect) -> None:
         super()._perform(effect)
         with self._lock:
             self._rounds.told(effect)
+        if isinstance(effect, AskFor):
+            wish = self._rounds.granted(effect.number)
+            told = partial(self._over, effect.number)
+            if wish is not None and self._leaving:
+                told(THE_END)
+            elif wish is not None:
+                self.grant(wish, told)
         if isinstance(effect, Consider):
             self._looking = True
             self._work.submit(self._consider, effect.number)

@@ -104,12 +104,17 @@ class Changes:
         gate = positions if opened == generation else None
         return pack(Task(fragment, generation, gate, homes_of(fragment, fragments), number))
 
-    def ask(self, wish: Wish) -> Asked:
-        """Ask for a change; one that is impossible is refused at once."""
+    def ask(self, wish: Wish, weighed: Callable[[str | None], None] | None = None) -> Asked:
+        """Ask for a change; one that is impossible is refused at once.
+
+        What the controller has weighed already goes on to the desk, and `weighed` is told how it ends.
+        """
         wish = as_made(self.in_force.deployment, wish)
         with self._lock:
             number = max([self.in_force.number, *self.asked]) + 1
             asked = Asked(number, wish, self.clock_s(), [])
+            if weighed is not None:
+                asked.told = weighed
             asked.moves = self._moves(asked)
             self.asked[number] = asked
         then = next_plan(self.in_force, wish, self.rules, number)
@@ -117,7 +122,10 @@ class Changes:
             asked.end("refused", then.why, 0.0)
         else:
             self._note_starts(asked, then)
-            self.hand_on(asked)
+            if weighed is None:
+                self.hand_on(asked)
+            else:
+                self.feed(Ask(number))
         return asked
 
     def _moves(self, asked: Asked) -> list[Move]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from weft.model.wishes import Wish
+from weft.model.wishes import Wish, in_words
 
 # What a pause goes by with: ending the old at a batch boundary, deciding, starting the new, and its first batch.
 SPENT = ("ending", "deciding", "starting", "first_batch")
@@ -74,6 +74,14 @@ class Asked:
     why: str = ""
     told: Callable[[str | None], None] = lambda why_not: None
     """Told when it is over: why it was refused, or None."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As an entry of the changes that the commands print."""
+        pauses = [move.pause_ms for move in self.moves if move.pause_ms is not None]
+        return {
+            "at_s": round(self.at_s, 3), "by": self.wish.by, "wish": in_words(self.wish), "reason": self.wish.reason,
+            "state": self.state, "why": self.why, "pause_ms": max(pauses, default=None),
+        }  # fmt: skip
 
     def end(self, state: str, why: str, up_ms: float) -> None:
         """It is over, done or refused; all its operators with it."""

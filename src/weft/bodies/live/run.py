@@ -14,6 +14,7 @@ from weft.bodies.live.advising import Advising
 from weft.bodies.live.assembly import assemble
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.controlling import Controlling
+from weft.bodies.live.decision_file import DecisionFile
 from weft.bodies.live.desk import DeskBody
 from weft.bodies.live.embedded import EmbeddedSites
 from weft.bodies.live.every import Every
@@ -37,6 +38,7 @@ from weft.model import Deployment, Placement, sink_name
 from weft.model.wishes import MoveTo, Wish
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.real_time import real_time_notes
+from weft.protocol.control import looks_every_s
 from weft.protocol.hosting import Want
 from weft.protocol.reporting import Committed, Event
 from weft.spark.failures.causes import cause_of
@@ -143,8 +145,10 @@ class Run:
         self.progress = Progress(self.meter, lambda: self.fragments, self._reports.inbox, self.state, self._committed)
         sites.start()
         self._desk = desk = DeskBody(self.changes, transport, self._story, self._comes_back)
-        if self.deployment.control.advise is not None:
+        if looks_every_s(self.deployment) is not None:
             self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
+            self.advising.grant = self.changes.ask
+            self.advising.decisions.note = DecisionFile(self.state.path).write
         self._controlling = self.advising or Controlling(self.deployment, self._in_force, transport, self._story)
         self._controlling.tell_desk, self.changes.hand_on = desk.tell, self._controlling.wish
         self._controlling.start()

@@ -6,7 +6,8 @@ plan.json      the plan in force; epochs.json, flows.json, closing.json, finishe
 epochs/        the same of each site, in a file of its own
 agents/, desk.json: which processes are there, and where
 keys/          who the processes of this run are, where the file names no other keys
-status.json, counts.json, measurements.jsonl, rates.json, story.log: for people and programs; nothing rests on them
+status.json, counts.json, measurements.jsonl, rates.json, decisions.jsonl, story.log: for people and programs; nothing
+               rests on them
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ AGENTS, DESK_FILE = "agents", "desk.json"
 EPOCHS, EPOCHS_OF_SITES = "epochs.json", "epochs"
 FILES = (
     "plan.json", "epochs.json", "flows.json", "closing.json", "finished.json", "status.json", "counts.json",
-    "measurements.jsonl", "measurements.jsonl.1", "rates.json", "story.log", "temporary", DESK_FILE, STOP,
-    RUN_FILE,
+    "measurements.jsonl", "measurements.jsonl.1", "rates.json", "decisions.jsonl", "decisions.jsonl.1", "story.log",
+    "temporary", DESK_FILE, STOP, RUN_FILE,
 )  # fmt: skip
 OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, REQUESTS, KEYS, AGENTS, LOCK)
 

@@ -14,6 +14,8 @@ from weft.plan.dataflow.adding_up import filtered_of
 from weft.plan.dataflow.ordering import is_ordering
 from weft.plan.dataflow.shared_streams import reasons_of_written, shared_streams, sites_of_written
 
+DECISIONS_SHOWN = 20
+
 
 def status_of(run: RunView) -> dict[str, Any]:
     """What `weft status` shows: the summary so far, and how each query is doing right now."""
@@ -61,6 +63,7 @@ def summary_of(run: RunView) -> dict[str, Any]:
         "queries": {query.name: _query(run, query, operators) for query in _asked(run)},
         "sites": _sites(run),
         "moves": [move.as_json() for move in changes.moves] if changes else [],
+        "changes": _changes(run),
         "events": run.meter.commits,
         "flowed_s": round(flowed_s, 3),
         "rates_per_s": {
@@ -73,11 +76,26 @@ def summary_of(run: RunView) -> dict[str, Any]:
         "reasons": reasons_of_written(deployment, placement),
         **({"shared": shared_streams(deployment)} if deployment.sharing is not None else {}),
         "operators": operators,
-        **({"advice": run.advising.latest()} if run.advising is not None else {}),
+        **_decided(run),
         **_ordering(run),
         **_syncs(run),
         "fragments": fragments,
     }
+
+
+def _changes(run: RunView) -> list[dict[str, Any]]:
+    """Every change that was asked for or advised, in the order of time."""
+    asked = [one.as_json() for one in list(run.changes.asked.values())] if run.changes else []
+    advised = run.advising.decisions.advised() if run.advising is not None else []
+    return sorted([*asked, *advised], key=lambda one: one["at_s"])
+
+
+def _decided(run: RunView) -> dict[str, Any]:
+    """What rules say, where some are on: their advice, and the last that was decided on what they wish."""
+    if run.advising is None:
+        return {}
+    advice = {"advice": run.advising.latest()} if run.deployment.control.advise is not None else {}
+    return {**advice, "decisions": run.advising.decisions.entries()[-DECISIONS_SHOWN:]}
 
 
 def _sites(run: RunView) -> dict[str, dict[str, Any]]:

@@ -25,6 +25,7 @@ from weft.plan.dataflow.rates import Rates, ideal_rates
 from weft.plan.dataflow.shared_streams import shared_streams
 from weft.plan.dataflow.sharing import with_sharing
 from weft.plan.judging.batch_costs import BatchCosts
+from weft.protocol.control import looks_every_s
 
 NS_PER_S = 1_000_000_000
 RECORDS_MAX = 1_000_000
@@ -104,8 +105,11 @@ def run(
         for query, later in zip(deployment.queries, plane.measures.after_start, strict=True):
             result.queries[query.name]["after_start_ms"] = later.summary()
         result = told(*asked, result, costs)
+    result.changes = steering.changes_made()
     if steering.advising is not None:
-        result.advice = steering.advising.rounds.history()
+        result.decisions = steering.rounds.decisions.entries()
+        if deployment.control.advise is not None:
+            result.advice = steering.rounds.history()
     result.wall_s = round(time.perf_counter() - began, 6)
     if plot is not None:
         from weft.bodies.twin.outcome.plot import draw
@@ -120,9 +124,9 @@ def _observe(
     """Has a run measured every period, for whoever asks and for the controller."""
     if observe_s is not None:
         Observing(deployment, plane, steering, observe_s, into.append)
-    advise, advising = deployment.control.advise, steering.advising
-    if advise is not None and advising is not None:
-        Observing(deployment, plane, steering, advise.period_s, advising.seen)
+    period_s, advising = looks_every_s(deployment), steering.advising
+    if period_s is not None and advising is not None:
+        Observing(deployment, plane, steering, period_s, advising.seen)
 
 
 def prepared(

@@ -24,9 +24,9 @@ from weft.plan.network.paths import Paths
 
 ASKERS = {
     "person": "`weft move`", "scenario": "the scenario", "file": "the file", "failover": "failover",
-    "promise": "a promise", "balance": "balancing", "scale": "scaling", "place": "placement",
+    "promise": "a promise", "relief": "relief", "balance": "balancing", "scale": "scaling", "place": "placement",
 }  # fmt: skip
-MEASURED = ("balance", "scale", "failover")
+MEASURED = ("relief", "balance", "scale", "failover")
 """Who asks knows by measurement that there is room, or has no choice."""
 
 

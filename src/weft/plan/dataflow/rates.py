@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.model import Deployment, Operator, dataflow
@@ -18,13 +19,18 @@ class Rates:
     warnings: tuple[str, ...]
 
 
-def ideal_rates(deployment: Deployment) -> Rates:
-    """Potential §2.2.1: source rates through selectivities; a join's selectivity is over the product of its inputs."""
+def ideal_rates(deployment: Deployment, foreseen: Mapping[str, float] | None = None) -> Rates:
+    """Potential §2.2.1: source rates through selectivities; a join's selectivity is over the product of its inputs.
+
+    `foreseen` are rates of sources in place of those that the deployment has.
+    """
     per_s: dict[str, float] = {}
     load_ms: dict[str, float] = {}
     warnings: list[str] = []
     for source in deployment.sources:
-        if source.arrivals is None:
+        if foreseen is not None and source.name in foreseen:
+            per_s[source.name] = foreseen[source.name]
+        elif source.arrivals is None:
             per_s[source.name] = 0.0
             warnings.append(f"source {source.name}: no arrivals declared, its load is taken as 0")
         else:

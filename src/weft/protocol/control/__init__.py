@@ -1,9 +1,10 @@
 """Who decides what changes? A controller weighs the wishes of persons and rules, and asks for one change at a time."""
 
 from weft.protocol.control.controller import Controller, ControllerLimits
+from weft.protocol.control.decisions import Decisions
 from weft.protocol.control.neighbourhood import neighbourhood
 from weft.protocol.control.rounds import Rounds
-from weft.protocol.control.rules import RULES, Desire, desires
+from weft.protocol.control.rules import RULES, Desire, desires, looks_every_s
 from weft.protocol.control.words import (
     BALANCE,
     FAILOVER,
@@ -43,6 +44,7 @@ __all__ = [
     "Considered",
     "Controller",
     "ControllerLimits",
+    "Decisions",
     "Decline",
     "Desire",
     "Forgotten",
@@ -54,5 +56,6 @@ __all__ = [
     "Shift",
     "Wished",
     "desires",
+    "looks_every_s",
     "neighbourhood",
 ]

@@ -2,22 +2,25 @@
 
 `measured` gives what to tell it when a period has been measured, `considered` what to tell it when it lets rules look;
 `wished` is what to tell it of a wish that rests on no observation, `over` of a change that is over. `told` keeps what
-it says, as people and programs are shown it.
+it says, as people and programs are shown it; `granted` is the wish of a rule that it asks for.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from weft.model import Deployment, Observed, Placement
-from weft.model.wishes import Wish
+from weft.model.wishes import MoveTo, Wish
+from weft.protocol.control.decisions import ASKED, Decisions, moves_of
 from weft.protocol.control.neighbourhood import neighbourhood, shifts_of, with_wished
-from weft.protocol.control.rules import Desire, desires
+from weft.protocol.control.rules import Desire, desires, due_rules
 from weft.protocol.control.words import (
     RANKS,
     Advise,
+    AskFor,
     ChangeFailed,
     ChangeMade,
     Considered,
@@ -30,6 +33,8 @@ from weft.protocol.control.words import (
 from weft.protocol.words import Effect, Input
 
 LOOKS_MAX = 1_000
+PAST_MAX = 60
+KNOWN_MAX = 64
 
 
 class Rounds:
@@ -41,7 +46,11 @@ class Rounds:
         self._observed: Observed | None = None
         self._observations = count(1)
         self._wishes = count(1)
+        self._past: deque[Observed] = deque(maxlen=PAST_MAX)
+        self._looked_s: dict[str, float] = {}
         self._desires: dict[int, Desire] = {}
+        self._known: dict[int, Desire] = {}
+        self.decisions = Decisions()
         self._looks: deque[dict[str, Any]] = deque(maxlen=LOOKS_MAX)
 
     def measured(self, observed: Observed, running: Placement) -> list[Input]:
@@ -51,6 +60,8 @@ class Rounds:
         if shifts:
             inputs.append(Noticed(next(self._wishes), shifts, neighbourhood(self._deployment, shifts)))
         self._running, self._observed = running, observed
+        if observed.complete:
+            self._past.append(replace(observed, homes=running.homes))
         self._desires = {}
         self._note(observed)
         return [*inputs, Observation(next(self._observations), observed.complete, observed.missing)]
@@ -62,17 +73,31 @@ class Rounds:
     def desires(self) -> list[Desire]:
         """What rules wish on the last observation; the only thing here that may take its time."""
         assert self._observed is not None, "rules look at what was observed"
-        return desires(self._deployment, self._observed, self._running)
+        due = due_rules(self._deployment, self._looked_s, self._observed.at_s)
+        self._looked_s |= dict.fromkeys(due, self._observed.at_s)
+        return desires(self._deployment, tuple(self._past), self._running, due)
 
     def wishes(self, number: int, found: list[Desire]) -> list[Input]:
         """What the controller is told of what rules wish on an observation."""
         inputs: list[Input] = []
         for desire in found:
             wish = next(self._wishes)
-            self._desires[wish] = desire
+            if not desire.shifts:
+                self.decisions.add(wish, self._at_s(), desire, "declined", desire.reason)
+                continue
+            self._desires[wish] = self._known[wish] = desire
             touches = neighbourhood(self._deployment, desire.shifts)
             inputs.append(Wished(wish, desire.who, desire.shifts, touches, desire.reason, number))
+        while len(self._known) > KNOWN_MAX:
+            del self._known[next(iter(self._known))]
         return [*inputs, Considered(number)]
+
+    def granted(self, number: int) -> MoveTo | None:
+        """What is to be carried out of what rules wish; None where the number is of another wish."""
+        desire = self._known.get(number)
+        if desire is None:
+            return None
+        return MoveTo({shift.of: shift.after for shift in desire.shifts}, desire.reason, desire.by)
 
     def wished(self, wish: Wish, running: Placement) -> Wished:
         """A wish that is told at once; its number is the controller's own."""
@@ -82,6 +107,7 @@ class Rounds:
 
     def over(self, number: int, why_not: str | None, running: Placement) -> Input:
         """What was asked for is in force, or did not come about; it need not be noticed then."""
+        self.decisions.over(number, why_not)
         if why_not is not None:
             return ChangeFailed(number, why_not)
         self._running = running
@@ -89,10 +115,17 @@ class Rounds:
 
     def told(self, effect: Effect) -> None:
         """What the controller says of a wish."""
-        if isinstance(effect, Advise) and effect.number in self._desires:
+        if isinstance(effect, AskFor) and effect.number in self._known:
+            self.decisions.add(effect.number, self._at_s(), self._known[effect.number], ASKED)
+        elif isinstance(effect, Advise) and effect.number in self._desires:
             self._add("advised", {"reason": effect.reason}, self._desires[effect.number])
+            self.decisions.add(effect.number, self._at_s(), self._desires[effect.number], "advised")
         elif isinstance(effect, Decline) and effect.number in self._desires:
             self._add("declined", {"why": effect.why}, self._desires[effect.number])
+            self.decisions.add(effect.number, self._at_s(), self._desires[effect.number], "declined", effect.why)
+
+    def _at_s(self) -> float:
+        return 0.0 if self._observed is None else self._observed.at_s
 
     def latest(self) -> dict[str, Any] | None:
         """What came of the last observation, and since when it has been the same; None before the first."""
@@ -116,13 +149,8 @@ class Rounds:
             self._looks[-1] = {**last, "at_s": self._looks[-1]["at_s"]}
 
     def _add(self, which: str, said: dict[str, str], desire: Desire) -> None:
-        moves = [
-            {"query": of[0], "operator": of[2], "from": shift.before, "to": shift.after}
-            for shift in desire.shifts
-            for of in (shift.of.partition("."),)
-        ]
         last = self._looks[-1]
-        self._looks[-1] = {**last, which: [*last[which], {"who": desire.who, "moves": moves, **said}]}
+        self._looks[-1] = {**last, which: [*last[which], {"who": desire.who, "moves": moves_of(desire), **said}]}
 
 
 def _says(look: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,36 +1,52 @@
-"""What do rules wish? Each is a function of what runs and what was observed; so far there is periodic placement.
+"""What do rules wish? Each is a function of what runs and what was observed: relief, and periodic placement.
 
-A further rule is a function here, and its rank in the precedence.
+A further rule is a function here, its period, and its rank in the precedence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from weft.model import Deployment, Observed, Placement
+from weft.model.wishes import By
 from weft.plan.errors import NoPlacement
+from weft.plan.foreseeing.relief import relief
 from weft.plan.observing.believed import believed
 from weft.plan.policies.periodic import periodic
 from weft.protocol.control.words import BALANCE, PROMISE, Shift
 
 
 class Desire(NamedTuple):
-    """What a rule would change, and why."""
+    """What a rule would change, why, and by which numbers; without shifts it says why it can wish nothing."""
 
     who: str
     shifts: tuple[Shift, ...]
     reason: str
+    by: By = "place"
+    numbers: Mapping[str, Any] = {}
 
 
-Rule = Callable[[Deployment, Observed, Placement], Iterator[Desire]]
+Rule = Callable[[Deployment, Sequence[Observed], Placement], Iterator[Desire]]
 
 
-def periodic_placement(deployment: Deployment, observed: Observed, running: Placement) -> Iterator[Desire]:
+def relieve(deployment: Deployment, past: Sequence[Observed], running: Placement) -> Iterator[Desire]:
+    """What leaves a site before a promise breaks there."""
+    relieving = deployment.control.relief
+    if relieving is None:
+        return
+    found = relief(deployment, past, running, relieving.horizon_s, relieving.forecast)
+    if found is not None:
+        shifts = tuple(Shift(stream, running.homes[stream], to) for stream, to in found.homes.items())
+        yield Desire(PROMISE, shifts, found.reason, "relief", found.numbers)
+
+
+def periodic_placement(deployment: Deployment, past: Sequence[Observed], running: Placement) -> Iterator[Desire]:
     """Moves that pay by what was measured; for a promise's sake where one is broken."""
     advising = deployment.control.advise
     if advising is None:
         return
+    observed = past[-1]
     try:
         found = periodic(believed(deployment, observed), running, advising.price)
     except NoPlacement:
@@ -42,9 +58,33 @@ def periodic_placement(deployment: Deployment, observed: Observed, running: Plac
         yield Desire(PROMISE if broken else BALANCE, shifts, whose + found.reason())
 
 
-RULES: tuple[Rule, ...] = (periodic_placement,)
+RULES: Mapping[By, Rule] = {"relief": relieve, "place": periodic_placement}
 
 
-def desires(deployment: Deployment, observed: Observed, running: Placement) -> list[Desire]:
-    """What all rules wish on an observation."""
-    return [desire for rule in RULES for desire in rule(deployment, observed, running)]
+def periods_s(deployment: Deployment) -> dict[By, float]:
+    """How often each rule that is on looks."""
+    control = deployment.control
+    parts: dict[By, Any] = {"relief": control.relief, "place": control.advise}
+    return {name: part.period_s for name, part in parts.items() if part is not None}
+
+
+def looks_every_s(deployment: Deployment) -> float | None:
+    """How often a run is measured for its rules; None where none is on."""
+    return min(periods_s(deployment).values(), default=None)
+
+
+def due_rules(deployment: Deployment, looked_s: Mapping[str, float], at_s: float) -> list[By]:
+    """The rules that look at a moment: the most frequent always, others where their period is over, or nearly."""
+    periods, least_s = periods_s(deployment), looks_every_s(deployment)
+    return [
+        name
+        for name, period_s in periods.items()
+        if period_s == least_s or name not in looked_s or at_s >= looked_s[name] + 0.9 * period_s
+    ]
+
+
+def desires(
+    deployment: Deployment, past: Sequence[Observed], running: Placement, due: Collection[By] = tuple(RULES)
+) -> list[Desire]:
+    """What rules wish on the last of some observations, all of them complete."""
+    return [desire for name, rule in RULES.items() if name in due for desire in rule(deployment, past, running)]

@@ -16,7 +16,7 @@ from weft.protocol.words import Effect, Input
 PERSON, FAILOVER, PROMISE, BALANCE, SCALE = "person", "failover", "promise", "balance", "scale"
 PRECEDENCE = (PERSON, FAILOVER, PROMISE, BALANCE, SCALE)
 """Who may wish, those first that come first."""
-RANKS = {"scenario": PERSON, "file": PERSON, "place": BALANCE}
+RANKS = {"scenario": PERSON, "file": PERSON, "relief": PROMISE, "place": BALANCE}
 """For whom else a wish may be asked (`model/wishes.py`), and as whose it counts."""
 
 

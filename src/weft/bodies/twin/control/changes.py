@@ -14,7 +14,7 @@ from functools import partial
 from weft.bodies.twin.control.carrier import Carrier
 from weft.bodies.twin.records import Records, names_of
 from weft.model import Deployment, Placement
-from weft.model.wishes import ScaleTo, Wish
+from weft.model.wishes import MoveTo, ScaleTo, Wish
 from weft.plan.changing.difference import difference
 from weft.plan.changing.next_plan import next_plan
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
@@ -40,6 +40,13 @@ class Asked:
     wish: Wish
     at_s: float
     told: Told
+    state: str = "asked"
+    why: str = ""
+
+    def end(self, why_not: str | None, word: str) -> None:
+        """It is over: done or refused."""
+        self.state, self.why = ("done", "") if why_not is None else ("refused", why_not)
+        self.told(why_not, word)
 
 
 class Changes:
@@ -54,6 +61,7 @@ class Changes:
         self.before: dict[tuple[int, str], str] = {}
         self.moving: dict[str, tuple[int, str]] = {}
         self.asked: dict[int, Asked] = {}
+        self.grant: Callable[[MoveTo], int] = lambda wish: self.store(wish, 0.0, lambda why_not, word: None)
         self._records, self._carrier, self._rounds = records, carrier, rounds
         self._rules, self._state_ns = rules, state_ns
         self._next: dict[int, RunningPlan] = {}
@@ -93,9 +101,11 @@ class Changes:
         """Does what controller and mover ask for; False where the effect is not about changes."""
         match effect:
             case AskFor(number=number):
+                if number not in self._of_wish:
+                    self._take_up(number)
                 self._carrier.take(DESK, Ask(self._of_wish[number]))
             case Decline(number=number, why=why) if number in self._of_wish:
-                self.asked[self._of_wish[number]].told(why, "")
+                self.asked[self._of_wish[number]].end(why, "")
             case Turn(number=number):
                 self._carrier.feed(DESK, self._turn(number))
             case Decide(number=number):
@@ -107,6 +117,13 @@ class Changes:
             case _:
                 return False
         return True
+
+    def _take_up(self, wished: int) -> None:
+        """What a rule wishes becomes a change like any other."""
+        wish = self._rounds.granted(wished)
+        assert wish is not None, "what is asked for was wished"
+        number = self.grant(wish)
+        self._of_wish[wished], self._of_change[number] = number, wished
 
     def _turn(self, number: int) -> Change | Moot:
         """What a wish ends and starts, given the plan in force."""
@@ -139,7 +156,7 @@ class Changes:
 
     def _over(self, number: int, why_not: str | None, word: str = "") -> None:
         """A change is over: whoever asked is told, and the controller."""
-        self.asked[number].told(why_not, word)
+        self.asked[number].end(why_not, word)
         wish = self._of_change[number]
         self._carrier.feed(CONTROLLER, self._rounds.over(wish, why_not, self.plan.placement))
 

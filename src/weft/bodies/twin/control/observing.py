@@ -67,17 +67,14 @@ class Observing:
         period_s = (now_ns - self._then_ns) / NS_PER_S
         plane, layout = self.plane, self.plane.layout
         born = {name: self._new(("born", name), plane.get(k, c.BORN)) for name, k in layout.sources.items()}
-        busy = plane.settle(now_ns)
-        sites = {
-            name: ObservedSite(self._new(("busy", name), int(busy[at])) / (period_s * NS_PER_S), self.steered.up(name))
-            for at, name in enumerate(layout.sites)
-        }
         sources = {name: ObservedSource(records / period_s) for name, records in born.items()}
         operators = {
             f"{query.name}.{operator.name}": self._operator((query.name, operator.name), period_s)
             for query in self.deployment.queries
             for operator in query.operators
         }
+        busy = plane.settle(now_ns)
+        sites = {name: self._site(name, int(busy[at]), period_s, operators) for at, name in enumerate(layout.sites)}
         return observed_of(self.deployment, now_ns / NS_PER_S, period_s, sources, operators, sites, self._queries(born))
 
     def _new(self, what: Hashable, count: int) -> int:
@@ -85,6 +82,15 @@ class Observing:
         before = self._counts.get(what, 0)
         self._counts[what] = count
         return came(before, count)
+
+    def _site(
+        self, name: str, busy_ns: int, period_s: float, operators: dict[str, ObservedOperator]
+    ) -> ObservedSite:
+        used = self._new(("busy", name), busy_ns) / (period_s * NS_PER_S)
+        # Little: records times the time each was there, over the records that came.
+        stayed_ns = self._new(("area", name), round(self.plane.area(self.plane.layout.sites[name])))
+        came_n = period_s * sum(operators[stream].in_per_s or 0.0 for stream in self.steered.running().on(name))
+        return ObservedSite(used, self.steered.up(name), stayed_ns / came_n / 1e6 if came_n else None)
 
     def _operator(self, key: tuple[str, str], period_s: float) -> ObservedOperator:
         plane = self.plane

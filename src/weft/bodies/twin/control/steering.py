@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from typing import Any
 
 from weft.bodies.twin.control.balancing import MARK, Balancing
 from weft.bodies.twin.control.carrier import Carrier
@@ -23,7 +24,7 @@ from weft.bodies.twin.outcome.result import Move
 from weft.bodies.twin.outcome.uptime import Outage
 from weft.bodies.twin.records import Records, Scaling, names_of
 from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
-from weft.model.wishes import MoveTo
+from weft.model.wishes import MoveTo, in_words
 from weft.plan import batch_ms, counting_hops
 from weft.plan.changing.fragments import each_alone
 from weft.plan.changing.running_plan import Rules, first_plan
@@ -31,7 +32,7 @@ from weft.plan.network.paths import Paths
 from weft.protocol import Effect
 from weft.protocol.balancing import AGAIN_MS, asks_again
 from weft.protocol.change_messages import after_of
-from weft.protocol.control import Controller, Rounds
+from weft.protocol.control import Controller, Rounds, looks_every_s
 from weft.protocol.hosting import (
     Died,
     Fence,
@@ -56,14 +57,15 @@ SCENARIO = "asked for by the scenario"
 
 
 def steers(deployment: Deployment) -> bool:
-    """Whether machines take part: something moves, crashes or restarts, or sites balance."""
+    """Whether machines take part: something moves, crashes or restarts, sites balance, or relief acts."""
     acts = any(isinstance(what, MoveAt | CrashAt | RestartAt) for what in deployment.scenario)
-    return acts or deployment.control.balance is not None
+    control = deployment.control
+    return acts or control.balance is not None or (control.relief is not None and control.advise is None)
 
 
 def interrupts(deployment: Deployment) -> bool:
     """Whether something in a deployment may hold an operator or a site in mid-service, or change who serves."""
-    return steers(deployment) or deployment.control.scale is not None or deployment.control.advise is not None
+    return steers(deployment) or deployment.control.scale is not None or looks_every_s(deployment) is not None
 
 
 class Steering:
@@ -97,12 +99,14 @@ class Steering:
         balance = deployment.control.balance
         self.steered = steers(deployment)
         self.carrier = Carrier(self._delay_ns, self._perform, self._start_ns() if self.steered else 0)
-        hops = deployment if deployment.control.advise is None else counting_hops(deployment, batch_ms(deployment))
+        looks = looks_every_s(deployment) is not None
+        hops = counting_hops(deployment, batch_ms(deployment)) if looks else deployment
         self.rounds = Rounds(hops, placement)
         self.carrier.add(Controller(CONTROLLER, advises=deployment.control.advise is not None))
         self.changes = Changes(
             deployment, placement, records, self.carrier, self.rounds, lambda: self._rules, self._state_ns
         )
+        self.changes.grant = self._grant
         self.homes = self.changes.homes
         for at_s, site, capacity in capacities:
             self._at(at_s, partial(records.set_capacity, site, capacity))
@@ -125,8 +129,25 @@ class Steering:
                 scale, deployment, self.changes, self.carrier, records, self.moves, self.warnings, self._paths
             )
         self.advising: Advising | None = None
-        if deployment.control.advise is not None:
+        if looks:
             self.advising = Advising(self.rounds, self)
+
+    def changes_made(self) -> list[dict[str, Any]]:
+        """Every change that was asked for or advised, in the order of time."""
+        told = [
+            {
+                "at_s": one.at_s, "by": one.wish.by, "wish": in_words(one.wish), "reason": one.wish.reason,
+                "state": one.state, "why": one.why, "pause_ms": self._pause_ms(number),
+            }
+            for number, one in self.changes.asked.items()
+            if one.state != "asked"
+        ]  # fmt: skip
+        return sorted([*told, *self.rounds.decisions.advised()], key=lambda one: one["at_s"])
+
+    def _pause_ms(self, number: int) -> float | None:
+        """How long the operator of a change that stood still longest did so."""
+        pauses = [pause_ns for (change, _), pause_ns in self._paused.items() if change == number]
+        return max(pauses) / NS_PER_MS if pauses else None
 
     def up(self, site: str) -> bool:
         """True if a site is not lost."""
@@ -203,6 +224,10 @@ class Steering:
         at_s = max(0, self.carrier.now_ns) / NS_PER_S
         again = partial(self._again, operator, to, reason)
         self.changes.ask(self._store(MoveTo({operator: to}, reason, "balance"), at_s, again), at_once=False)
+
+    def _grant(self, wish: MoveTo) -> int:
+        """Keeps what a rule wishes and the controller asks for; the number of its change."""
+        return self._store(wish, max(0, self.carrier.now_ns) / NS_PER_S, lambda why_not: None)
 
     def _store(self, wish: MoveTo, at_s: float, refused: Callable[[str], None]) -> int:
         """Keeps a move for its time; once made it is noted, and where it is refused, somebody is told."""

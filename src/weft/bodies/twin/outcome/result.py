@@ -98,7 +98,11 @@ class Result:
     ordering: dict[str, dict[str, float]] = field(default_factory=dict)
     observed: list[Observed] = field(default_factory=list)
     advice: list[dict[str, Any]] | None = None
-    """What periodic placement would have moved, look by look; None where nobody asked."""
+    """What rules would have moved, look by look; None where nobody asked."""
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    """Every change that somebody asked for or a rule wished, and what became of it."""
+    decisions: list[dict[str, Any]] | None = None
+    """What rules wished, by which numbers, and what became of it; None where no rule is on."""
 
     def as_json(self) -> dict[str, Any]:
         """The contract's JSON; of two runs with one seed only `wall_s` differs."""
@@ -106,12 +110,14 @@ class Result:
             "queries": self.queries,
             "sites": self.sites,
             "moves": [move.as_json() for move in self.moves],
+            "changes": self.changes,
             "events": self.events,
             "wall_s": self.wall_s,
             "warnings": self.warnings,
             **({"shared": self.shared} if self.shared else {}),
             **({"ordering": self.ordering} if self.ordering else {}),
             **({"advice": self.advice} if self.advice is not None else {}),
+            **({"decisions": self.decisions} if self.decisions is not None else {}),
         }
 
     def text(self) -> str:

@@ -78,7 +78,7 @@ def on_spark(deployment: Deployment, placement: Placement, costs: BatchCosts) ->
         + [_site(place, piece, costs) for place, piece in places.pieces.items()]
     )
     links = tuple([_link(link) for link in deployment.links] + [_joined(place) for place in places.pieces])
-    control = replace(deployment.control, balance=None, scale=None, advise=None)
+    control = replace(deployment.control, balance=None, scale=None, advise=None, relief=None)
     made = replace(deployment, sites=sites, links=links, queries=queries, scenario=scenario, control=control)
     shared = Shared(
         costs.crowd,

@@ -1,0 +1,1 @@
+"""What will come, and what should leave before it does?"""

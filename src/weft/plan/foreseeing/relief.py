@@ -1,0 +1,121 @@
+"""Hot-spot relief: which operators leave before a promise breaks, and where do they go? (Synergy §3.4)
+
+Operators leave the site where records would wait longest on the way to results that come too late: those of the
+greatest foreseen load first, until every slack is positive. A site takes them that has the least foreseen load of those
+where no promise would break. Where one breaks whatever is done, they go where it breaks least, if that is far less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from weft.model import Deployment, Observed, Placement, dataflow
+from weft.plan.foreseeing.outlook import Expected, Outlook, outlook
+from weft.plan.foreseeing.telling import HotSpot, Relief, expectation, numbers, told
+from weft.plan.foreseeing.trials import Trial, fullest, hopeless, is_free, over_ms, trials
+from weft.plan.observing.forecast import AUTO
+
+LEAVING_MAX = 4
+SOON_STEPS = 2  # a promise that breaks so soon cannot wait for a second look
+FAR_LESS = 0.5
+
+
+def relief(
+    deployment: Deployment, past: Sequence[Observed], running: Placement, horizon_s: float, method: str = AUTO
+) -> Relief | None:
+    """What relieves the first promise that is expected to break within the horizon; None where none is.
+
+    Unless that is soon, it must have been expected at the look before, too: what one look sees may be chance.
+    """
+    if not past or any(node.stream not in running.homes for node in dataflow(deployment).nodes):
+        return None
+    seen = outlook(deployment, past, running, horizon_s, method)
+    stays = seen.expected(running)
+    spot = hot_spot(seen, running, stays)
+    if spot is None or not (spot.soon or _was_seen(deployment, past[:-1], running, horizon_s, method)):
+        return None
+    return _relieved(seen, running, stays, spot)
+
+
+def _was_seen(
+    deployment: Deployment, past: Sequence[Observed], running: Placement, horizon_s: float, method: str
+) -> bool:
+    if not past:
+        return False
+    seen = outlook(deployment, past, running, horizon_s, method)
+    return hot_spot(seen, running, seen.expected(running)) is not None
+
+
+def hot_spot(seen: Outlook, running: Placement, stays: Expected) -> HotSpot | None:
+    """The promise that is expected to break first, of those that sites have to do with."""
+    found: list[tuple[int, float, HotSpot]] = []
+    for query in seen.deployment.queries:
+        promised_ms = query.promise.latency_ms
+        if promised_ms is None or hopeless(seen, query.name):
+            continue
+        latency_ms = stays.latency_ms[query.name]
+        step = next((at for at, ms in enumerate(latency_ms) if ms > promised_ms), None)
+        homes = {running.homes[node.stream] for node in dataflow(seen.deployment).behind(query.name)}
+        if step is None or not homes:
+            continue
+        site = max(sorted(homes), key=lambda name: stays.waits[name][step].total_ms)
+        in_s = seen.step_s * (step + 1)
+        spot = HotSpot(query.name, promised_ms, latency_ms[step], in_s, site, step < SOON_STEPS)
+        found.append((step, -latency_ms[-1] / promised_ms, spot))
+    return min(found, key=lambda one: one[:2])[2] if found else None
+
+
+def _relieved(seen: Outlook, running: Placement, stays: Expected, spot: HotSpot) -> Relief:
+    leaving = _may_leave(seen, running, spot.site)
+    sites = [site.name for site in seen.deployment.sites if site.name != spot.site and site.capacity > 0]
+    sites.sort(key=lambda name: stays.busy[name][-1])
+    tried: list[Trial] = []
+    for stream in leaving:
+        found = list(trials(seen, running, stays, {}, stream, sites))
+        tried += found
+        keeping = sorted((one for one in found if one.keeps), key=fullest)
+        if keeping:
+            return told(seen, stays, spot, keeping[0], tried, keeping[1:])
+    several = _one_by_one(seen, running, stays, leaving, sites)
+    tried += several
+    if several and several[-1].keeps:
+        return told(seen, stays, spot, several[-1], tried, [])
+    harmless = [one for one in tried if not one.harms]
+    best = min(harmless, key=lambda one: (one.over_ms, len(one.homes)), default=None)
+    before_ms = over_ms(seen, stays)
+    if best is not None and best.over_ms < before_ms and best.over_ms <= FAR_LESS * before_ms:
+        return told(seen, stays, spot, best, tried, [])
+    why = f"no site keeps all promises or breaks them far less, of {', '.join(sites) or 'none'}"
+    why = why if leaving else "no operator there may leave"
+    return Relief(spot, {}, f"{expectation(spot)} at {spot.site}; {why}", numbers(seen, stays, spot, tried))
+
+
+def _may_leave(seen: Outlook, running: Placement, site: str) -> list[str]:
+    """The operators at a site that nothing holds there, those of the greatest foreseen load first."""
+    load_ms = seen.rates[-1].load_ms
+    here = [
+        node.stream
+        for node in dataflow(seen.deployment).nodes
+        if running.homes[node.stream] == site and is_free(seen, running, node.stream)
+    ]
+    return sorted((stream for stream in here if load_ms[stream] > 0), key=lambda stream: (-load_ms[stream], stream))
+
+
+def _one_by_one(
+    seen: Outlook, running: Placement, stays: Expected, leaving: Sequence[str], sites: Sequence[str]
+) -> list[Trial]:
+    """One operator after another leaves for where that helps most, until all promises are kept."""
+    made: list[Trial] = []
+    homes: Mapping[str, str] = {}
+    for stream in leaving:
+        if stream in homes or len(homes) >= LEAVING_MAX:
+            continue
+        found = [one for one in trials(seen, running, stays, homes, stream, sites) if not one.harms]
+        best = min(found, key=lambda one: one.over_ms, default=None)
+        if best is None or best.over_ms >= (made[-1].over_ms if made else over_ms(seen, stays)):
+            continue
+        made.append(best)
+        homes = best.homes
+        if best.keeps:
+            break
+    return made

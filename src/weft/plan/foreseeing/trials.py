@@ -1,0 +1,101 @@
+"""What would come of an operator elsewhere? Placements that relief tries, and whether they keep what was promised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.model import Operator, Placement, dataflow
+from weft.plan.changing.next_plan import why_impossible
+from weft.plan.dataflow.ordering import guards_of, is_ordering
+from weft.plan.foreseeing.outlook import Expected, Outlook
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A placement that was looked at: what it moves where, and what would come of it."""
+
+    homes: Mapping[str, str]
+    placement: Placement
+    expected: Expected
+    over_ms: float
+    """By how much promises would be broken at the horizon, all together."""
+    harms: bool
+    """Whether it fills a site beyond its quota, or breaks a promise that would be kept."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether no promise breaks any more."""
+        return not self.harms and self.over_ms <= 0
+
+
+def trials(
+    seen: Outlook, running: Placement, stays: Expected, homes: Mapping[str, str], stream: str, sites: Sequence[str]
+) -> Iterator[Trial]:
+    """What would come of an operator at each site to which it may go, beside others that leave already."""
+    for site in sites:
+        placement = _moved(seen, running, homes, stream, site)
+        if placement is None:
+            continue
+        expected = seen.expected(placement)
+        going = {name: to for name, to in placement.homes.items() if running.homes[name] != to}
+        filled = [name for name in set(going.values()) if expected.busy[name][-1] > seen.deployment.site(name).quota]
+        harms = bool(filled) or any(_breaks(seen, stays, expected, name) for name in seen.bias_ms)
+        named = {name: to for name, to in going.items() if not is_ordering(_operator(seen, name))}
+        yield Trial(named, placement, expected, over_ms(seen, expected), harms)
+
+
+def _moved(seen: Outlook, running: Placement, homes: Mapping[str, str], stream: str, site: str) -> Placement | None:
+    """The placement with an operator elsewhere; what reads it at its site goes along where it could not stay."""
+    flow, before = dataflow(seen.deployment), running.homes[stream]
+    after = [one.stream for one in flow.downstream(stream) if running.homes[one.stream] == before]
+    for going in ([stream], [stream, *after]):
+        if not all(is_free(seen, running, one) or is_ordering(_operator(seen, one)) for one in going):
+            continue
+        placement = running
+        for name, to in [*homes.items(), *((one, site) for one in going)]:
+            placement = placement.put(name, to)
+            query, _, own = name.partition(".")
+            for guard in guards_of(seen.deployment.query(query), own):
+                placement = placement.put(f"{query}.{guard}", to)
+        changed = [name for name, to in placement.homes.items() if running.homes[name] != to]
+        if not any(
+            why_impossible(seen.deployment, placement, one, placement.homes[one], seen.paths) for one in changed
+        ):
+            return placement
+    return None
+
+
+def is_free(seen: Outlook, running: Placement, stream: str) -> bool:
+    """Whether nothing holds an operator where it is: no pin, no further instances, nothing that it guards."""
+    operator = dataflow(seen.deployment).node(stream).operator
+    return operator.site is None and not is_ordering(operator) and not running.instances.get(stream)
+
+
+def _operator(seen: Outlook, stream: str) -> Operator:
+    return dataflow(seen.deployment).node(stream).operator
+
+
+def _breaks(seen: Outlook, stays: Expected, then: Expected, query: str) -> bool:
+    """Whether a promise that would be kept would break, at any time."""
+    promised_ms = seen.deployment.query(query).promise.latency_ms
+    assert promised_ms is not None, "only promised latencies are expected"
+    return max(then.latency_ms[query]) > promised_ms >= max(stays.latency_ms[query])
+
+
+def over_ms(seen: Outlook, then: Expected) -> float:
+    """By how much promises would be broken at the horizon, all together; those that no site can help left out."""
+    promised = {name: seen.deployment.query(name).promise.latency_ms or math.inf for name in seen.bias_ms}
+    return sum(max(0.0, then.latency_ms[name][-1] - promised[name]) for name in promised if not hopeless(seen, name))
+
+
+def hopeless(seen: Outlook, query: str) -> bool:
+    """Whether what breaks a promise is nothing that sites have to do with, so that no other site helps."""
+    promised_ms = seen.deployment.query(query).promise.latency_ms
+    return promised_ms is not None and seen.bias_ms[query] >= promised_ms
+
+
+def fullest(trial: Trial) -> float:
+    """How busy the fullest site that takes something is foreseen to be, with what it takes."""
+    return max(trial.expected.busy[site][-1] for site in trial.homes.values())
