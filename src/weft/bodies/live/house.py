@@ -31,7 +31,7 @@ class House(Protocol):
         """What a site says that it runs already."""
 
     def comes_back(self, site: str) -> bool:
-        """Whether a site that is silent may be heard of again."""
+        """Whether a site that is silent may be heard of yet, or again, without anybody letting it."""
 
     def about(self, site: str) -> dict[str, Any]:
         """Which process a site is, and where it is found."""

@@ -156,9 +156,12 @@ class Run:
             watch(self)
             self._reports.look()
             self._check()
-            self._bring_back()
+            desk.bring_back(self.crashed)
             if time.monotonic() > deadline:
-                raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s")
+                why = (
+                    "; ".join(f"{name}: {reason}" for name, reason in sorted(self.down.items())) or "no reason is known"
+                )
+                raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s ({why})")
         self._wait_for_first_batches(watch)
         if not self._is_over():
             # What runs on has flowed meanwhile: then the clock goes on, too.
@@ -181,24 +184,18 @@ class Run:
             found += [(one.fragment, one.epoch) for one in runs if (one.fragment, one.cut) == (fragment.id, cut)]
         return tuple(found)
 
-    def _bring_back(self) -> None:
-        """Let fragments run again that were given up with their site, now that it is heard of."""
-        assert self._desk is not None
-        for fragment in self.fragments:
-            if fragment.id in self._desk.given_up and fragment.site not in self.crashed:
-                self._desk.given_up.discard(fragment.id)
-                self._desk.tell(Want(fragment.id, fragment.site))
-
     def _wait_for_first_batches(self, watch: Callable[[Run], None]) -> None:
         """Let every fragment be through with its first batch, which is slow, before sources begin to flow."""
         assert self.progress is not None
         assert self._reports is not None
+        assert self._desk is not None
         deadline = time.monotonic() + FIRST_BATCHES_S_MAX
         while self.options.measured and not self.progress.begun() and not self._is_over():
             self._over.wait(0.05)
             watch(self)
             self._reports.look()
             self._check()
+            self._desk.bring_back(self.crashed)
             if time.monotonic() > deadline:
                 self.note(f"not all fragments were through with a first batch after {FIRST_BATCHES_S_MAX:.0f} s")
                 return
@@ -213,10 +210,11 @@ class Run:
     def _is_over(self) -> bool:
         return self._over.is_set() or (self._desk is not None and self._desk.over.is_set())
 
-    def _comes_back(self, site: str) -> bool:
-        """True if a site is lost, and may be heard of again, or the scenario has its return in store."""
+    def _comes_back(self, site: str, silent: bool) -> bool:
+        """True if a site is silent or lost, and may be heard of again, or the scenario has its return in store."""
         assert self.sites is not None
-        return self.sites.comes_back(site) or (site in self.crashed and self._steering.comes_back(site))
+        lost = site in self.crashed
+        return ((silent or lost) and self.sites.comes_back(site)) or (lost and self._steering.comes_back(site))
 
     def _committed(self, commit: Committed) -> None:
         if self.changes is not None:
@@ -295,8 +293,9 @@ class Run:
     def _look(self) -> None:
         """Once a second: is all well, how far is it, what is asked for?"""
         assert self.progress is not None
+        assert self._desk is not None
         self._check()
-        self._bring_back()
+        self._desk.bring_back(self.crashed)
         if self.options.measured:
             self.progress.look()
             self._measurements.look()

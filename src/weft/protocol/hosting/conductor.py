@@ -4,7 +4,8 @@
 2. A fragment that is wanted elsewhere is first stopped. Where the old site stays silent, the new start goes ahead: the
    fence of the higher epoch, not the old site's word, is what keeps two writers apart. One that was lost with its
    site starts elsewhere at once.
-3. Every message is said again under a timer until it is answered, so many times; then the fragment is given up.
+3. Every message is said again under a timer until it is answered, so many times; then the fragment is given up, as one
+   whose site is silent: whoever hears of that site again wants it again.
 4. A running fragment is asked after from time to time (the start, said again), so a lost report is only late.
 5. A fragment that failed starts again after a growing delay, so many times; a permanent failure ends it at once.
    A fragment that has run steadily is forgiven its earlier failures.
@@ -247,7 +248,7 @@ class Conductor(Machine):
             return self.ended(fragment, row, clean=False)
         if row.state == STOPPING and row.want:
             return self.start(fragment, row)
-        return self.give_up(fragment, row, f"site {row.site} does not answer")
+        return self.give_up(fragment, row, f"site {row.site} does not answer", silent=True)
 
     def ignore(self, fragment: str, row: Wanted, input: Input) -> list[Effect]:
         """Word that comes late or twice."""
@@ -287,10 +288,10 @@ class Conductor(Machine):
             return [FragmentEnded(fragment, change, False)]
         return [FragmentEnded(fragment, change, True, row.epoch, row.stands)]
 
-    def give_up(self, fragment: str, row: Wanted, reason: str) -> list[Effect]:
+    def give_up(self, fragment: str, row: Wanted, reason: str, silent: bool = False) -> list[Effect]:
         """No more is tried until it is wanted again."""
         row.state = IDLE if row.state == STOPPING else DOWN
-        return [GaveUp(fragment, reason)]
+        return [GaveUp(fragment, reason, silent)]
 
     def concluding(self) -> list[Effect]:
         """Says it once when all run, are done, or are stopped."""

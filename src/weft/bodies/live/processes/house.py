@@ -106,8 +106,8 @@ class ProcessSites:
         return held is not None and held[0].phase == READY and time.monotonic() < held[1] + UP_S_MAX
 
     def comes_back(self, site: str) -> bool:
-        """Whether a site that is silent may be heard of again."""
-        return site not in self.crashed and not self.is_up(site)
+        """A process that is slow to start or to answer is waited for; one that is gone is started again."""
+        return site not in self.crashed
 
     def open(self, over: Callable[[], bool]) -> Facts:
         """Start what lacks a process, and hear from the first that is ready what Spark says of the operators."""
