@@ -169,7 +169,20 @@ def test_what_runs_under_another_epoch_is_told_to_stop(conductor: Conductor) -> 
 
 
 def test_what_was_given_up_and_speaks_after_all_is_told_to_stop(conductor: Conductor) -> None:
-    assert told(conductor, Want("f", "a"), WAIT, WAIT, WAIT, running()) == [Send("a", StopFragment("f", 1))]
+    told(conductor, Want("f", "a"), FragmentFailed("f", 1, "x", True))
+    assert told(conductor, running()) == [Send("a", StopFragment("f", 1))]
+
+
+def test_what_was_given_up_with_a_silent_site_and_runs_after_all_is_taken_on(conductor: Conductor) -> None:
+    told(conductor, Want("f", "a"), WAIT, WAIT, WAIT)
+    assert told(conductor, running()) == [SetTimer("f", 200), AllRunning()]
+
+
+def test_a_silent_site_that_is_heard_of_is_told_the_same_start_again(conductor: Conductor) -> None:
+    told(conductor, Want("f", "a"), WAIT, WAIT, WAIT)
+    assert told(conductor, Want("f", "a")) == [Send("a", StartFragment("f", 1)), SetTimer("f", 100)]
+    told(conductor, WAIT, WAIT, WAIT)
+    assert told(conductor, Want("f", "b"))[:2] == [Remember("f", 2), Send("b", StartFragment("f", 2))]
 
 
 def test_what_was_given_up_starts_when_it_is_wanted_again(conductor: Conductor) -> None:

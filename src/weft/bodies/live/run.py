@@ -39,6 +39,7 @@ from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.real_time import real_time_notes
 from weft.protocol.hosting import Want
 from weft.protocol.reporting import Committed, Event
+from weft.spark.channels.kinds import MIRROR
 from weft.spark.failures.causes import cause_of
 from weft.spark.sources import flowing
 
@@ -88,6 +89,8 @@ class Run:
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
+        if self._house is EmbeddedSites and self.deployment.channels.uses(MIRROR):
+            raise CannotRun("channels: `mirror` is for sites in processes of their own: use --processes")
         self.placement = self._opening.look()
         self.state.lock()
         story = None

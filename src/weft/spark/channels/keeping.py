@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from weft.plan.changing.fragments import Fragment
 from weft.spark.channels.channel import fragment_of, reader_name
@@ -18,10 +18,15 @@ def keep_for_readers(folders: Folders, fragments: Sequence[Fragment]) -> None:
         channel.forget_but([one.id for one in fragments if channel.name in one.channels])
 
 
-def await_readers(folders: Folders, fragments: Sequence[Fragment]) -> None:
-    """Keep streams whole for fragments that have not begun to read them: their site may start long after the others."""
+def await_readers(folders: Folders, fragments: Sequence[Fragment], written: Collection[str] | None = None) -> None:
+    """Keep streams whole for fragments that have not begun to read them: their site may start long after the others.
+
+    Of mirrored streams only homes await readers: `written` says which those are.
+    """
     for one in fragments:
         for stream in one.channels:
+            if not (folders.is_here(stream) if written is None else stream in written):
+                continue
             channel = folders.stream(stream).create()
             if one.id not in map(fragment_of, channel.known()):
                 channel.register(reader_name(one.id, AWAITED))

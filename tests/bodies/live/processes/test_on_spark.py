@@ -107,9 +107,10 @@ class Started:
         return "\n".join(path.read_text()[-1500:] for path in logs if path.exists())
 
 
-@pytest.mark.long  # a site whose process is slow to be reached at the start is given up after 10 s
-def test_an_operator_moves_from_one_process_to_another_and_every_record_arrives_once(tmp_path: Path) -> None:
-    (tmp_path / "weft.yaml").write_text(TWO_SITES)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["folder", "mirror"])
+def test_an_operator_moves_from_one_process_to_another_and_every_record_arrives_once(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "weft.yaml").write_text(f"{TWO_SITES}channels: {{kind: {kind}}}\n")
     (tmp_path / "lines.csv").write_text("".join(f"{v}\n" for v in range(RECORDS)))
     run = Started(tmp_path)
     edge, core = run.pid("edge"), run.pid("core")
