@@ -12,7 +12,7 @@ from weft.bodies.live.controlling import Controlling
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.observing import Counting, Observer
 from weft.bodies.live.transport import Transport
-from weft.model import Advise, Deployment, Placement
+from weft.model import Advise, Deployment, Machine, Placement
 from weft.protocol.control import Consider
 from weft.protocol.machine import Effect
 
@@ -21,10 +21,16 @@ class Advising(Controlling):
     """A controller that is told what was measured; by what rules wish nothing is changed, and nothing fails."""
 
     def __init__(
-        self, deployment: Deployment, meter: Meter, running: Callable[[], Placement], transport: Transport, story: Tell
+        self,
+        deployment: Deployment,
+        meter: Meter,
+        running: Callable[[], Placement],
+        transport: Transport,
+        story: Tell,
+        machine: Callable[[str], Machine | None] = lambda site: None,
     ) -> None:
         super().__init__(deployment, running, transport, story, advises=True)
-        self._observer = Observer(deployment, meter)
+        self._observer = Observer(deployment, meter, machine)
         self._period_s = (deployment.control.advise or Advise()).period_s
         self._due_s = 0.0
         self._looking = False

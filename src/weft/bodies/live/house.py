@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from weft.bodies.live.facts import Facts
 from weft.bodies.live.transport import Transport
+from weft.model import Machine
 from weft.protocol.agents import RunsHere
 
 
@@ -35,6 +36,12 @@ class House(Protocol):
 
     def about(self, site: str) -> dict[str, Any]:
         """Which process a site is, and where it is found."""
+
+    def machine(self, site: str) -> Machine | None:
+        """What a site last told of the machine that it stands on."""
+
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Two sites cannot speak for a while."""
 
     def crash(self, site: str) -> None:
         """Lose a site: all it runs, at once."""

@@ -22,7 +22,7 @@ from weft.bodies.live.house import House
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
-from weft.bodies.live.opening import Opening, Options
+from weft.bodies.live.opening import Opening, Options, refuse_house
 from weft.bodies.live.processes.roll import running
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.reports import Reports
@@ -39,7 +39,6 @@ from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.real_time import real_time_notes
 from weft.protocol.hosting import Want
 from weft.protocol.reporting import Committed, Event
-from weft.spark.channels.kinds import MIRROR
 from weft.spark.failures.causes import cause_of
 from weft.spark.sources import flowing
 
@@ -89,8 +88,7 @@ class Run:
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
-        if self._house is EmbeddedSites and self.deployment.channels.uses(MIRROR):
-            raise CannotRun("channels: `mirror` is for sites in processes of their own: use --processes")
+        refuse_house(self.deployment, self._house is EmbeddedSites)
         self.placement = self._opening.look()
         self.state.lock()
         story = None
@@ -147,7 +145,7 @@ class Run:
         sites.start()
         self._desk = desk = DeskBody(self.changes, transport, self._story, self._comes_back)
         if self.deployment.control.advise is not None:
-            self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
+            self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story, sites.machine)
         self._controlling = self.advising or Controlling(self.deployment, self._in_force, transport, self._story)
         self._controlling.tell_desk, self.changes.hand_on = desk.tell, self._controlling.wish
         self._controlling.start()
@@ -261,6 +259,11 @@ class Run:
         assert self._reports is not None
         self.sites.crash(site)
         self._reports.inbox.lose(site)
+
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Two sites cannot speak for a while."""
+        assert self.sites is not None, "sites are cut off from one another in a run that has begun"
+        self.sites.partition(one, other, for_s)
 
     def restart(self, site: str) -> None:
         """A lost site comes back, knowing only the epochs it was to remember."""

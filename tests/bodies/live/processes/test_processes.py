@@ -24,6 +24,7 @@ from weft.bodies.live.run import Options, Run
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import STOP, CannotRun
 from weft.bodies.live.valid import valid
+from weft.bodies.live.wire.parties import site as party_of
 from weft.model.wishes import MoveTo
 from weft.plan.changing.task import Task
 from weft.protocol.hosting import ConductorLimits, conductor
@@ -280,3 +281,56 @@ def test_a_site_that_is_heard_of_and_never_answers_ends_the_run(
     desk = Desk(agents)
     until(lambda: desk.error, "it is not waited for for ever")
     assert "does not answer" in str(desk.error)
+
+
+def test_a_site_tells_of_its_machine_and_how_far_its_neighbours_are(agents: Agents) -> None:
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs)
+
+    def told() -> dict[str, Any]:
+        return desk.run.status()["sites"]["core"]["machine"] or {}
+
+    until(lambda: told().get("round_trip_ms"), "neighbours are spoken with")
+    machine = told()
+    assert list(machine["round_trip_ms"]) == ["desk"]
+    assert 0 < machine["round_trip_ms"]["desk"] < 10_000
+    assert machine["memory_mb"] >= machine["memory_free_mb"] > 0
+    assert len(machine["load"]) == 3
+    desk.run.stop()
+    until(agents.over)
+    assert desk.error is None
+
+
+def test_two_sites_that_are_cut_off_from_one_another_speak_again_afterwards(agents: Agents) -> None:
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs)
+    far = {site: agents.made[other] for site, other in (("desk", "core"), ("core", "desk"))}
+
+    def together() -> list[str]:
+        return [site for site, one in far.items() if party_of(site) in one._port.heard()]  # type: ignore[union-attr]
+
+    until(lambda: len(together()) == 2)
+    desk.run.partition("desk", "core", 2.0)
+    until(lambda: not together(), "nothing passes")
+    assert desk.run.crashed == set(), "both are heard of by the desk"
+    until(lambda: len(together()) == 2, "the way is there again")
+    desk.run.stop()
+    until(agents.over)
+    assert desk.error is None
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        ("channels: {kind: mirror}", "use --processes"),
+        ("scenario: [{at_s: 1, partition: [desk, core], for_s: 5}]", "share no folder"),
+    ],
+)
+def test_what_needs_sites_apart_is_refused_where_they_share_a_process(agents: Agents, more: str, word: str) -> None:
+    agents.file.write_text(f"{FILE}{more}\n")
+    with pytest.raises(CannotRun, match=word):
+        Run(weft.spec.load(agents.file), agents.state, Options()).go()
