@@ -5,6 +5,7 @@ from weft.model.control import Advise, Balance, Control, Place, Relief, Scale, S
 from weft.model.dataflow import Dataflow, LateOutlet, Node, Outlet, dataflow, late_outlets, sink_name
 from weft.model.deployment import Deployment
 from weft.model.observed import (
+    Machine,
     Observed,
     ObservedOperator,
     ObservedQuery,
@@ -52,6 +53,7 @@ __all__ = [
     "Late",
     "LateOutlet",
     "Link",
+    "Machine",
     "MoveAt",
     "Node",
     "Observed",

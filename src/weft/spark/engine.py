@@ -14,9 +14,10 @@ from weft.spark.ahead import Ahead
 from weft.spark.channels.channel import reader_name
 from weft.spark.channels.gate import Gate
 from weft.spark.channels.position import reaches
+from weft.spark.checkpoints.inspection import begin_anew
 from weft.spark.fragments.draining import DrainingRun, Ways
 from weft.spark.fragments.lifecycle import FragmentRun
-from weft.spark.fragments.outputs import places, sink_log
+from weft.spark.fragments.outputs import claims_of, places, sink_log
 from weft.spark.fragments.positions import Standing
 from weft.spark.fragments.real_time import RealTimeRun, runs_in_real_time
 from weft.spark.fragments.wiring import RunContext
@@ -80,6 +81,8 @@ class SparkEngine:
             gate = Gate(folders.gate(task.fragment.id, task.generation), disk=folders.disk)
             if task.gate is not None and not gate.is_open():
                 gate.open(task.gate)
+            claims = claims_of(self.context.deployment, folders)
+            begin_anew(folders, task.fragment, task.generation, task.gate, claims)
             kind = RealTimeRun if runs_in_real_time(self.context, task.fragment) else DrainingRun
             run = kind(self.ways, self.context, task.fragment, epoch, task.generation)
             run.warm = self.ahead.take_planned(task.fragment)

@@ -403,12 +403,16 @@ HAPPENING = ByVerb(
     },
 )
 
-_KIND = Choice(("folder", "kafka"), ("mirror",))
+_KIND = Choice(("folder", "mirror", "kafka"))
 CHANNELS = Table(
     model.Channels,
     "channels",
     (
-        Key("kind", _KIND, "folder (in the store) | kafka (topics of a broker)"),
+        Key(
+            "kind",
+            _KIND,
+            "folder (in the store) | mirror (of processes: each site its own copy) | kafka (topics of a broker)",
+        ),
         Key("bootstrap", Text('a broker, as "127.0.0.1:9092"', r"[^\s,]+:\d+(,[^\s,]+:\d+)*"), "where the broker is"),
         Key(
             "prefix",

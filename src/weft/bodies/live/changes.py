@@ -35,6 +35,7 @@ from weft.protocol.moving import (
     Undecided,
 )
 from weft.protocol.words import Parcel
+from weft.spark.channels.keeping import await_readers, keep_for_readers
 
 
 class Changes:
@@ -62,14 +63,10 @@ class Changes:
             self.generations, self.gates = dict(held.generations), dict(held.gates)
             for note in self.state.path.glob("fragments/*/carried-*.json"):
                 note.unlink()  # of a change that is decided, or never will be
-            self._keep_for_readers()
+            keep_for_readers(self.state.folders, self.fragments)
+        await_readers(self.state.folders, self.fragments)
         if held is None or plan.number != held.number:
             journal.write(self.state, plan, self.generations, self.gates)
-
-    def _keep_for_readers(self) -> None:
-        """Nothing is kept in channels for readers that the plan in force does not have."""
-        for channel in self.state.folders.streams():
-            channel.forget_but([one.id for one in self.fragments if channel.name in one.channels])
 
     @property
     def in_force(self) -> RunningPlan:
@@ -155,7 +152,8 @@ class Changes:
             case Decide(number=number, carried=carried):
                 self._work.submit(self._decide, number, carried)
             case Changed(number=number, reason=reason):
-                self._keep_for_readers()  # before the next change gets its turn, and readers of its own
+                # Before the next change gets its turn, and readers of its own.
+                keep_for_readers(self.state.folders, self.fragments)
                 self.asked[number].end("done", reason, time.time() * 1000)
             case NotChanged(number=number, reason=reason):
                 self.asked[number].end("refused", reason, time.time() * 1000)

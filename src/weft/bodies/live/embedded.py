@@ -10,13 +10,14 @@ from typing import Any
 from weft.bodies.live.carrier import Tell
 from weft.bodies.live.facts import Facts, facts_of, meanings
 from weft.bodies.live.failing import RunFailed
+from weft.bodies.live.machine import MachineLook, machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.processes.roll import running
 from weft.bodies.live.scenario import factors_of
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import CannotRun, State
 from weft.bodies.live.transport import InProcess
-from weft.model import Deployment
+from weft.model import Deployment, Machine
 from weft.plan.dataflow.event_times import carried_times
 from weft.plan.network.paths import Paths
 from weft.protocol.agents import RunsHere
@@ -35,6 +36,7 @@ class EmbeddedSites:
         self.options = options
         self.spark: embedded.Embedded | None = None
         self.transport = InProcess()
+        self._machine = MachineLook(state.path.parent)
         self._story = story
         self._sites: Sites[SparkEngine] | None = None
 
@@ -85,7 +87,16 @@ class EmbeddedSites:
     def about(self, site: str) -> dict[str, Any]:
         """Which process a site is: this one."""
         ui = None if self.spark is None or not self.spark.alive() else self.spark.ui
-        return {"pid": os.getpid(), "address": None, "up": site not in self.lost, "spark_ui": ui}
+        told = machine_as_plain(self.machine(site))
+        return {"pid": os.getpid(), "address": None, "up": site not in self.lost, "spark_ui": ui, "machine": told}
+
+    def machine(self, site: str) -> Machine:
+        """The machine of this process, which is that of every site."""
+        return self._machine.now()
+
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Sites in one process share all they have."""
+        raise CannotRun("sites in one process cannot be cut off from one another")
 
     def crash(self, site: str) -> None:
         """Lose a site: its agent and all it runs, at once."""

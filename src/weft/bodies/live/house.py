@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from weft.bodies.live.facts import Facts
 from weft.bodies.live.transport import Transport
+from weft.model import Machine
 from weft.protocol.agents import RunsHere
 
 
@@ -31,10 +32,16 @@ class House(Protocol):
         """What a site says that it runs already."""
 
     def comes_back(self, site: str) -> bool:
-        """Whether a site that is silent may be heard of again."""
+        """Whether a site that is silent may be heard of yet, or again, without anybody letting it."""
 
     def about(self, site: str) -> dict[str, Any]:
         """Which process a site is, and where it is found."""
+
+    def machine(self, site: str) -> Machine | None:
+        """What a site last told of the machine that it stands on."""
+
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Two sites cannot speak for a while."""
 
     def crash(self, site: str) -> None:
         """Lose a site: all it runs, at once."""

@@ -40,7 +40,9 @@ class Measurements:
         self.run = run
         self.path = folder / FILE
         self.rates = SourceRates(run.state)
-        self._observer = Observer(run.deployment, run.meter)
+        self._observer = Observer(
+            run.deployment, run.meter, lambda site: None if run.sites is None else run.sites.machine(site)
+        )
         self._due_s = 0.0
 
     def look(self, finally_: bool = False) -> None:

@@ -20,6 +20,7 @@ from weft.bodies.live.identity import differences, queries_in, unreachable
 from weft.bodies.live.returning_queries import coming_again, forget
 from weft.bodies.live.state import EPOCHS, EPOCHS_OF_SITES, CannotRun, Record, State
 from weft.model import Deployment
+from weft.spark.channels.kinds import MIRROR
 from weft.spark.checkpoints import inspection
 from weft.spark.checkpoints.checkpoint import relocate
 from weft.spark.fragments.outputs import claims_of
@@ -214,7 +215,7 @@ class Resuming:
         """Refuse a state that is not whole; take back what a crash has left half done."""
         state, folders = self.state, self.state.folders
         claims = [claim for claim in self._claims() if claim.sink.partition(".")[0] not in again]
-        begun = sorted(folders.state.glob("fragments/*/checkpoint-*"))
+        begun = folders.checkpoints()
         held = journal.read(state)
         if held is None:
             if begun:
@@ -227,6 +228,11 @@ class Resuming:
         for path in sorted((state.path / EPOCHS_OF_SITES).glob("*.json")):
             state.read(f"{EPOCHS_OF_SITES}/{path.name}")
         fragments = held.fragments
+        if state.channels.uses(MIRROR):
+            if Path(record.state) != state.path or again:
+                what = "a query that comes again" if again else "a state that was moved"
+                raise CannotRun(f"{state.path}: {what} is not there yet where streams are mirrored; use --fresh")
+            return record  # what lies in the rooms of sites is theirs to look at, before they take orders
         replayed = [source.name for source in self.deployment.sources if source.facts.recorded]
         inspection.inspect_recordings(folders, replayed)
         generations, gates = held.generations, held.gates

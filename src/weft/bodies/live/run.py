@@ -23,7 +23,7 @@ from weft.bodies.live.house import House
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
-from weft.bodies.live.opening import Opening, Options
+from weft.bodies.live.opening import Opening, Options, refuse_house
 from weft.bodies.live.processes.roll import running
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.reports import Reports
@@ -90,6 +90,7 @@ class Run:
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
+        refuse_house(self.deployment, self._house is EmbeddedSites)
         self.placement = self._opening.look()
         self.state.lock()
         story = None
@@ -146,7 +147,7 @@ class Run:
         sites.start()
         self._desk = desk = DeskBody(self.changes, transport, self._story, self._comes_back)
         if looks_every_s(self.deployment) is not None:
-            self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
+            self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story, sites.machine)
             self.advising.grant = self.changes.ask
             self.advising.decisions.note = DecisionFile(self.state.path).write
         self._controlling = self.advising or Controlling(self.deployment, self._in_force, transport, self._story)
@@ -160,9 +161,12 @@ class Run:
             watch(self)
             self._reports.look()
             self._check()
-            self._bring_back()
+            desk.bring_back(self.crashed)
             if time.monotonic() > deadline:
-                raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s")
+                why = (
+                    "; ".join(f"{name}: {reason}" for name, reason in sorted(self.down.items())) or "no reason is known"
+                )
+                raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s ({why})")
         self._wait_for_first_batches(watch)
         if not self._is_over():
             # What runs on has flowed meanwhile: then the clock goes on, too.
@@ -185,24 +189,18 @@ class Run:
             found += [(one.fragment, one.epoch) for one in runs if (one.fragment, one.cut) == (fragment.id, cut)]
         return tuple(found)
 
-    def _bring_back(self) -> None:
-        """Let fragments run again that were given up with their site, now that it is heard of."""
-        assert self._desk is not None
-        for fragment in self.fragments:
-            if fragment.id in self._desk.given_up and fragment.site not in self.crashed:
-                self._desk.given_up.discard(fragment.id)
-                self._desk.tell(Want(fragment.id, fragment.site))
-
     def _wait_for_first_batches(self, watch: Callable[[Run], None]) -> None:
         """Let every fragment be through with its first batch, which is slow, before sources begin to flow."""
         assert self.progress is not None
         assert self._reports is not None
+        assert self._desk is not None
         deadline = time.monotonic() + FIRST_BATCHES_S_MAX
         while self.options.measured and not self.progress.begun() and not self._is_over():
             self._over.wait(0.05)
             watch(self)
             self._reports.look()
             self._check()
+            self._desk.bring_back(self.crashed)
             if time.monotonic() > deadline:
                 self.note(f"not all fragments were through with a first batch after {FIRST_BATCHES_S_MAX:.0f} s")
                 return
@@ -217,10 +215,11 @@ class Run:
     def _is_over(self) -> bool:
         return self._over.is_set() or (self._desk is not None and self._desk.over.is_set())
 
-    def _comes_back(self, site: str) -> bool:
-        """True if a site is lost, and may be heard of again, or the scenario has its return in store."""
+    def _comes_back(self, site: str, silent: bool) -> bool:
+        """True if a site is silent or lost, and may be heard of again, or the scenario has its return in store."""
         assert self.sites is not None
-        return self.sites.comes_back(site) or (site in self.crashed and self._steering.comes_back(site))
+        lost = site in self.crashed
+        return ((silent or lost) and self.sites.comes_back(site)) or (lost and self._steering.comes_back(site))
 
     def _committed(self, commit: Committed) -> None:
         if self.changes is not None:
@@ -265,6 +264,11 @@ class Run:
         self.sites.crash(site)
         self._reports.inbox.lose(site)
 
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Two sites cannot speak for a while."""
+        assert self.sites is not None, "sites are cut off from one another in a run that has begun"
+        self.sites.partition(one, other, for_s)
+
     def restart(self, site: str) -> None:
         """A lost site comes back, knowing only the epochs it was to remember."""
         assert self.sites is not None, "sites come back to a run that has begun"
@@ -299,8 +303,9 @@ class Run:
     def _look(self) -> None:
         """Once a second: is all well, how far is it, what is asked for?"""
         assert self.progress is not None
+        assert self._desk is not None
         self._check()
-        self._bring_back()
+        self._desk.bring_back(self.crashed)
         if self.options.measured:
             self.progress.look()
             self._measurements.look()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weft.bodies.live.moves import Asked
 from weft.bodies.live.view import RunView
-from weft.model import CrashAt, MoveAt, RestartAt
+from weft.model import CrashAt, MoveAt, PartitionAt, RestartAt
 from weft.model.wishes import MoveTo
 
 PAUSE_KNOWN_S = 10.0
@@ -37,6 +37,8 @@ class Steering:
                     self.run.ask(MoveTo({move: to}, "scenario", "scenario"))
                 case CrashAt(crash=site) if site not in self.run.crashed:
                     self.run.crash(site)
+                case PartitionAt(partition=(one, other), for_s=for_s):
+                    self.run.partition(one, other, for_s)
                 case RestartAt(restart=site) if site in self.run.crashed:
                     self.run.restart(site)
 

@@ -55,6 +55,9 @@ class RunView(Protocol):
     def crash(self, site: str) -> None:
         """Lose a site."""
 
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Let two sites be unable to speak for a while."""
+
     def restart(self, site: str) -> None:
         """Let a lost site come back."""
 
