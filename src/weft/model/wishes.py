@@ -8,6 +8,7 @@ from typing import Literal
 
 from weft.model.placement import Placement
 from weft.model.queries import Query
+from weft.model.sharing import Sharing
 
 By = Literal["person", "scenario", "file", "failover", "promise", "balance", "scale", "place"]
 """Who asks: somebody at a terminal, the scenario, a file that has changed, or a rule."""
@@ -53,13 +54,22 @@ class TakeOver:
 
 @dataclass(frozen=True, slots=True)
 class AddQuery:
-    """Queries more, which may read one another's streams; their operators at these sites, named by streams."""
+    """Queries more, which may read one another's streams; their operators at these sites, named by streams.
+
+    Where they share among one another, `sharing` has them as written, and which streams stand for which.
+    """
 
     queries: tuple[Query, ...]
     homes: Mapping[str, str]
     reasons: Mapping[str, str] = field(default_factory=dict)
     reason: str = "the query is new"
     by: By = "file"
+    sharing: Sharing | None = None
+
+    @property
+    def written(self) -> tuple[Query, ...]:
+        """The queries as written."""
+        return self.queries if self.sharing is None else self.sharing.written
 
 
 @dataclass(frozen=True, slots=True)

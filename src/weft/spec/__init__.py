@@ -1,5 +1,6 @@
 """What did the user write? Files and the Python API, to model; every error names file, line and field."""
 
+from weft.spec.added import Added, as_plain_queries, check_added, plain_added
 from weft.spec.canonical import Relation, meaning_of, origin
 from weft.spec.code import fingerprint
 from weft.spec.conf import is_kept
@@ -28,6 +29,7 @@ from weft.spec.streams import columns, event_time_of
 __all__ = [
     "AT_ONCE",
     "AVAILABLE_POLICIES",
+    "Added",
     "Problem",
     "Relation",
     "Report",
@@ -35,8 +37,10 @@ __all__ = [
     "absolute",
     "after_what_they_read",
     "as_plain",
+    "as_plain_queries",
     "changes_count",
     "check",
+    "check_added",
     "columns",
     "ddl",
     "event_time_of",
@@ -52,6 +56,7 @@ __all__ = [
     "order_of",
     "origin",
     "passes_through",
+    "plain_added",
     "schema",
     "sole_filter",
     "store_of",
