@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from weft.model.placement import Placement
 from weft.model.queries import Query
@@ -82,3 +82,24 @@ class RemoveQuery:
 
 
 Wish = MoveTo | Replace | ScaleTo | TakeOver | AddQuery | RemoveQuery
+
+
+SPOKEN = {"file": "person", "failover": "heal", "promise": "relief"}
+"""As whose wish a change is told of, where that is another word: who changes the file is a person."""
+
+
+def plain_wish(wish: Wish) -> dict[str, Any]:
+    """A wish in plain values, by its verb."""
+    match wish:
+        case MoveTo(homes=homes):
+            return {"move": dict(homes)}
+        case Replace(placement=placement):
+            return {"replace": dict(placement.homes)}
+        case ScaleTo(stream=stream, sites=sites):
+            return {"scale": stream, "to": list(sites)}
+        case TakeOver(site=site, homes=homes):
+            return {"take_over": site, "to": dict(homes)}
+        case AddQuery(queries=queries):
+            return {"add": [query.name for query in queries]}
+        case RemoveQuery(query=query):
+            return {"remove": query}

@@ -407,7 +407,14 @@ HAPPENING = ByVerb(
                 Key("add", Text("a file's path"), "a file with one or more `queries`, which come", required=True),
             ),
         ),
-        "remove": Table(model.RemoveAt, "a removal", (_AT, Key("remove", Text("a query's name"), "the query that goes", required=True))),
+        "remove": Table(
+            model.RemoveAt,
+            "a removal",
+            (
+                _AT,
+                Key("remove", Text("a query's name"), "the query that goes", required=True),
+            ),
+        ),
     },
 )
 

@@ -54,7 +54,8 @@ class Opening:
         if self.deployment.control.place.policy not in PLANNERS:
             raise CannotRun(f"policy {self.deployment.control.place.policy} is not there yet")
         if any(isinstance(happening, PartitionAt) for happening in self.deployment.scenario):
-            raise CannotRun("scenario: `partition` is not there yet live; there are: move, rate, crash, restart")
+            there = "move, rate, crash, restart, add, remove"
+            raise CannotRun(f"scenario: `partition` is not there yet live; there are: {there}")
         for claim in claims_of(self.deployment, self.state.folders):
             # What is on its way lies beside the folder itself.
             why_not = (why_not_writable(claim.path) or why_not_writable(claim.hidden)) if claim.has_path else None

@@ -61,6 +61,7 @@ def summary_of(run: RunView) -> dict[str, Any]:
         "queries": {query.name: _query(run, query, operators) for query in _asked(run)},
         "sites": _sites(run),
         "moves": [move.as_json() for move in changes.moves] if changes else [],
+        "changes": [asked.as_json() for asked in list(changes.asked.values())] if changes else [],
         "events": run.meter.commits,
         "flowed_s": round(flowed_s, 3),
         "rates_per_s": {

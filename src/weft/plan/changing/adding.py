@@ -25,7 +25,7 @@ def coming(
     deployment: Deployment, running: Placement, queries: tuple[Query, ...], control: Control,
     reason: str, by: By, seen: Seen = lambda found: found, seed: int = 0,
 ) -> AddQuery | Impossible:  # fmt: skip
-    """The wish for queries, as they were read, to come to a deployment that runs so; `control` is as the file has it."""
+    """The wish for queries, as they were read, to come to a deployment that runs so; `control` is the file's own."""
     taken = why_taken(deployment, queries)
     if taken is not None:
         return Impossible(taken)

@@ -231,7 +231,7 @@ def why_taken(deployment: Deployment, queries: Iterable[Query]) -> str | None:
 
 
 def _with_added(now: RunningPlan, wish: AddQuery, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
-    """What runs as it was cut, and what comes; cut anew is only a query of which a stream is read that stayed inside."""
+    """What runs as it was cut, and what comes; cut anew is only a query whose stream is read and stayed inside."""
     new = {query.name for query in wish.queries}
     given = {stream for one in now.fragments for stream in one.outputs}
     inside = {
@@ -243,9 +243,8 @@ def _with_added(now: RunningPlan, wish: AddQuery, fragments: tuple[Fragment, ...
     }
     kept = tuple(one for one in now.fragments if one.query not in inside)
     here = {one.id for one in kept}
-    more = tuple(
-        one for one in fragments if (one.query in new or one.query in inside or one.query is None) and one.id not in here
-    )
+    wanted = {*new, *inside, None}
+    more = tuple(one for one in fragments if one.query in wanted and one.id not in here)
     relays = tuple(one for one in (*kept, *more) if one.query is None)
     return (*relays, *upstream_first(tuple(one for one in (*kept, *more) if one.query is not None)))
 
