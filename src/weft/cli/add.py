@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.asking import ANSWER_S_MAX, Timeout, ask, pause
-from weft.cli.held import Held, held
+from weft.cli.held import held
 from weft.cli.output import FAILED, WRONG_INPUT, File, Json, State, counted, fail, note, print_json, read, say
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def add(
     from weft.spec import as_plain_queries
 
     found = held(file, state)
-    new = read_queries(queries, _as_it_runs(file, found))
+    report, _ = read(file)
+    assert report.deployment is not None
+    new = read_queries(queries, as_it_runs(report.deployment, file, state))
     if not found.alive():
         fail(f"{file}: nothing runs there; put the queries into the file, and start it", WRONG_INPUT)
     answer = ask(found, file, {"add": as_plain_queries(new)}, timeout, waits_for="Spark to try the operators")
@@ -80,14 +82,12 @@ def read_queries(path: Path, deployment: Deployment) -> tuple[Query, ...]:
     return added.queries
 
 
-def _as_it_runs(file: Path, found: Held) -> Deployment:
+def as_it_runs(deployment: Deployment, file: Path, state: Path | None) -> Deployment:
     """The deployment of a file, with what came and went while it ran."""
+    from weft.bodies.live.state import state_folder
     from weft.cli.placing import in_force
-    from weft.plan.dataflow.sharing import as_written
 
-    _, deployment = read(file)
-    kept = in_force(found.folder)
-    deployment = as_written(deployment)
+    kept = in_force(state_folder(file, state))
     return deployment if kept is None else kept.beside.applied(deployment)
 
 

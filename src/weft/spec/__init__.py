@@ -22,7 +22,7 @@ from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
 from weft.spec.reads import after_what_they_read, with_named_reads
 from weft.spec.spelling import interval_us
-from weft.spec.sql import with_reads_from
+from weft.spec.sql import same_but_filter, with_reads_from
 from weft.spec.store import store_of
 from weft.spec.streams import columns, event_time_of
 
@@ -57,6 +57,7 @@ __all__ = [
     "origin",
     "passes_through",
     "plain_added",
+    "same_but_filter",
     "schema",
     "sole_filter",
     "store_of",

@@ -95,6 +95,13 @@ def write(
     )
 
 
+def write_alone(state: State) -> None:
+    """Let the file alone say which queries there are: what came and went while it ran is forgotten."""
+    found = state.read(FILE)
+    if found is not None and found.pop("beside", None) is not None:
+        state.write(FILE, found)
+
+
 def _shared(deployment: Deployment) -> dict[str, Any]:
     """What queries share, where they do."""
     if deployment.sharing is None or not deployment.sharing.stands:

@@ -246,7 +246,8 @@ def _with_added(now: RunningPlan, wish: AddQuery, fragments: tuple[Fragment, ...
     wanted = {*new, *inside, None}
     more = tuple(one for one in fragments if one.query in wanted and one.id not in here)
     relays = tuple(one for one in (*kept, *more) if one.query is None)
-    return (*relays, *upstream_first(tuple(one for one in (*kept, *more) if one.query is not None)))
+    others = tuple(one for one in (*kept, *more) if one.query is not None)
+    return (*relays, *(upstream_first(others) if inside else others))
 
 
 def _taken(query: Query) -> str:
