@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from weft.model import AddAt, Deployment, Query
+from weft.model import AddAt, Deployment, Query, RemoveAt
 from weft.spec.keys import QUERY, VERSION
 from weft.spec.meaning import check_meaning
 from weft.spec.paths import absolute
@@ -73,6 +73,8 @@ def with_scenario_queries(deployment: Deployment, problems: Problems) -> Deploym
         return deployment
     so_far, read = replace(deployment, scenario=()), {}
     for index, what in sorted(enumerate(deployment.scenario), key=lambda one: getattr(one[1], "at_s", 0.0)):
+        if isinstance(what, RemoveAt):  # its name is free again
+            so_far = replace(so_far, queries=tuple(one for one in so_far.queries if one.name != what.remove))
         if not isinstance(what, AddAt):
             continue
         path = absolute(what.add, deployment.folder)

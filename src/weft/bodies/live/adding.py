@@ -26,6 +26,7 @@ from weft.model import Control, Deployment, Query
 from weft.model.wishes import AddQuery, By
 from weft.plan import counting_hops
 from weft.plan.changing.adding import coming
+from weft.plan.changing.next_plan import why_taken
 from weft.plan.changing.running_plan import Impossible, Rules
 from weft.plan.dataflow.real_time import real_time
 from weft.plan.dataflow.sharing import as_written
@@ -121,6 +122,9 @@ class Adding:
         assert changes is not None
         assert house is not None
         now = changes.in_force
+        taken = why_taken(now.deployment, one.asked.wish.queries) if isinstance(one.asked.wish, AddQuery) else None
+        if taken is not None:
+            raise CannotRun(taken)
         added = plain_added(one.plain, as_written(now.deployment))
         if added.errors:
             raise CannotRun("; ".join(f"{problem.field}: {problem.message}" for problem in added.errors))

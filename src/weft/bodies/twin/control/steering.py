@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from typing import Any
 
 from weft.bodies.twin.control.balancing import MARK, Balancing
 from weft.bodies.twin.control.carrier import Carrier
@@ -22,11 +23,23 @@ from weft.bodies.twin.control.scaling import Scaling as Autoscaling
 from weft.bodies.twin.outcome.result import Move
 from weft.bodies.twin.outcome.uptime import Outage
 from weft.bodies.twin.records import Records, Scaling, names_of
-from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
-from weft.model.wishes import MoveTo
+from weft.model import (
+    AddAt,
+    Control,
+    CrashAt,
+    Deployment,
+    MoveAt,
+    PartitionAt,
+    Placement,
+    Query,
+    RemoveAt,
+    RestartAt,
+)
+from weft.model.wishes import SPOKEN, AddQuery, MoveTo, RemoveQuery, Wish, plain_wish
 from weft.plan import batch_ms, counting_hops
+from weft.plan.changing.adding import coming
 from weft.plan.changing.fragments import each_alone
-from weft.plan.changing.running_plan import Rules, first_plan
+from weft.plan.changing.running_plan import Impossible, Rules, first_plan
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
 from weft.protocol.balancing import AGAIN_MS, asks_again
@@ -57,7 +70,7 @@ SCENARIO = "asked for by the scenario"
 
 def steers(deployment: Deployment) -> bool:
     """Whether machines take part: something moves, crashes or restarts, or sites balance."""
-    acts = any(isinstance(what, MoveAt | CrashAt | RestartAt) for what in deployment.scenario)
+    acts = any(isinstance(what, MoveAt | CrashAt | RestartAt | AddAt | RemoveAt) for what in deployment.scenario)
     return acts or deployment.control.balance is not None
 
 
@@ -77,8 +90,11 @@ class Steering:
         capacities: tuple[tuple[float, str, float], ...] = (),
         move_ms_per_record: float = MOVE_MS_PER_RECORD,
         instances: tuple[Scaling, ...] = (),
+        begins: tuple[Deployment, Placement] | None = None,
+        control: Control | None = None,
     ) -> None:
         self.deployment = deployment
+        self._control = control or deployment.control
         self.records = records
         self.moves: list[Move] = []
         self.warnings: list[str] = []
@@ -97,6 +113,7 @@ class Steering:
         balance = deployment.control.balance
         self.steered = steers(deployment)
         self.carrier = Carrier(self._delay_ns, self._perform, self._start_ns() if self.steered else 0)
+        whole, (deployment, placement) = deployment, begins or (deployment, placement)
         hops = deployment if deployment.control.advise is None else counting_hops(deployment, batch_ms(deployment))
         self.rounds = Rounds(hops, placement)
         self.carrier.add(Controller(CONTROLLER, advises=deployment.control.advise is not None))
@@ -108,7 +125,7 @@ class Steering:
             self._at(at_s, partial(records.set_capacity, site, capacity))
         for at_s, verb, operator, site in instances:
             self._at(at_s, partial(self._scale, operator, site, verb == "start"))
-        for what in deployment.scenario:
+        for what in whole.scenario:
             self._plan(what)
         if self.steered:
             self._begin()
@@ -157,7 +174,7 @@ class Steering:
         for site in self.deployment.sites:
             self.carrier.add(Host(site.name))
         self.carrier.add(Desk(DESK))
-        self.changes.plan = first_plan(self.deployment, self.running(), self._rules)
+        self.changes.plan = first_plan(self.changes.plan.deployment, self.running(), self._rules)
         starts = tuple(Start(fragment, site) for fragment, site in self.homes.items())
         self.carrier.feed(DESK, InForce(0, starts))
 
@@ -175,9 +192,18 @@ class Steering:
     def _plan(self, what: object) -> None:
         match what:
             case MoveAt(at_s=at_s, move=operator, to=to):
-                wish = MoveTo({operator: to}, SCENARIO, "scenario")
+                move = MoveTo({operator: to}, SCENARIO, "scenario")
                 refused = partial(self._refused, f"{operator} did not move to {to} at {at_s:g} s")
-                self._at(at_s, partial(self.changes.ask, self._store(wish, at_s, refused)))
+                self._at(at_s, partial(self.changes.ask, self._store(move, at_s, refused)))
+            case AddAt(at_s=at_s, queries=queries):
+                names = ", ".join(query.name for query in queries)
+                wish = AddQuery(queries, {}, reason=SCENARIO, by="scenario")
+                number = self._kept(wish, at_s, f"{names} did not come at {at_s:g} s")
+                self._at(at_s, partial(self._add, number, queries))
+            case RemoveAt(at_s=at_s, remove=query):
+                gone = RemoveQuery(query, SCENARIO, "scenario")
+                number = self._kept(gone, at_s, f"{query} did not go at {at_s:g} s")
+                self._at(at_s, partial(self.changes.ask, number))
             case CrashAt(at_s=at_s, crash=site):
                 self._at(at_s, lambda: self._crash(site))
             case RestartAt(at_s=at_s, restart=site):
@@ -185,6 +211,46 @@ class Steering:
             case PartitionAt(at_s=at_s, partition=(one, other), for_s=for_s):
                 until_ns = round((at_s + for_s) * NS_PER_S)
                 self._at(at_s, lambda: self._cut(one, other, until_ns))
+
+    def _kept(self, wish: Wish, at_s: float, refused: str) -> int:
+        """Keeps a wish for its time; where it is refused, that is told."""
+
+        def told(why_not: str | None, word: str) -> None:
+            if why_not is not None:
+                self._refused(refused, why_not)
+
+        return self.changes.store(wish, at_s, told)
+
+    def _add(self, number: int, queries: tuple[Query, ...]) -> None:
+        """Queries come to what runs by now, placed around it."""
+        plan = self.changes.plan
+        wish = coming(plan.deployment, plan.placement, queries, self._control, SCENARIO, "scenario")
+        if isinstance(wish, Impossible):
+            self.changes.end(number, wish.why)
+        elif any(stream not in self._keys for stream in wish.homes):
+            self.changes.end(number, "it had no place when the run was laid out")
+        else:
+            self.changes.asked[number].wish = wish
+            self.changes.ask(number)
+
+    def told_changes(self) -> list[dict[str, Any]]:
+        """Every change that was asked for and is over, as the contract has it."""
+        found = []
+        for number, why_not in sorted(self.changes.ended.items()):
+            asked = self.changes.asked[number]
+            paused = [ns / NS_PER_MS for (change, _), ns in self._paused.items() if change == number]
+            found.append(
+                {
+                    "at_s": asked.at_s,
+                    "by": SPOKEN.get(asked.wish.by, asked.wish.by),
+                    "wish": plain_wish(asked.wish),
+                    "reason": asked.wish.reason,
+                    "state": "done" if why_not is None else "refused",
+                    "why": why_not or "",
+                    "pause_ms": max(paused, default=0.0) if why_not is None else None,
+                }
+            )
+        return found
 
     def _refused(self, what: str, why_not: str) -> None:
         self.warnings.append(f"{what}: {why_not}")

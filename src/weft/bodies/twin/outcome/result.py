@@ -97,6 +97,7 @@ class Result:
     shared: list[dict[str, Any]] = field(default_factory=list)
     ordering: dict[str, dict[str, float]] = field(default_factory=dict)
     observed: list[Observed] = field(default_factory=list)
+    changes: list[dict[str, Any]] = field(default_factory=list)
     advice: list[dict[str, Any]] | None = None
     """What periodic placement would have moved, look by look; None where nobody asked."""
 
@@ -106,6 +107,7 @@ class Result:
             "queries": self.queries,
             "sites": self.sites,
             "moves": [move.as_json() for move in self.moves],
+            "changes": self.changes,
             "events": self.events,
             "wall_s": self.wall_s,
             "warnings": self.warnings,
