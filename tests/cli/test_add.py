@@ -1,4 +1,4 @@
-"""`add`, `remove`, `apply` and `plan --add` without Spark: what is refused before a run hears of it, and what it says."""
+"""`add`, `remove`, `apply` and `plan --add` without Spark: what is refused before a run hears of it, and its words."""
 
 from __future__ import annotations
 

@@ -10,8 +10,10 @@ import pytest
 import weft.spec
 from weft.bodies.live import journal
 from weft.bodies.live.adding import plain_of
+from weft.bodies.live.applying import between, make
 from weft.bodies.live.moves import Asked
 from weft.bodies.live.run import Options, Run
+from weft.bodies.live.state import CannotRun, State
 from weft.model.wishes import RemoveQuery
 from weft.plan.dataflow.sharing import as_written
 
@@ -129,3 +131,41 @@ def test_a_run_that_goes_on_with_its_old_file_remembers_what_came_and_went(spark
     assert not any("the file has changed" in note for note in run.notes)
     assert results(spark, tmp_path, "tens") == in_batch(spark, tmp_path, SQL["tens"])
     assert results(spark, tmp_path, "q") == in_batch(spark, tmp_path, "SELECT v FROM s WHERE v % 3 <> 0 AND v % 2 = 1")
+
+
+def test_a_changed_operator_without_state_goes_on_from_where_it_was(spark: Any, tmp_path: Path) -> None:
+    begun(tmp_path)
+    state = State(tmp_path / "state")
+    steps = Steps(tmp_path, "add tens", "stop")
+    Run(weft.spec.load(tmp_path / "weft.yaml"), state.path, Options(seconds=60)).go(steps.watch)
+    (tmp_path / "weft.yaml").write_text(FILE.replace("v % 2 = 1", "v % 2 = 0"))
+    changed = weft.spec.load(tmp_path / "weft.yaml")
+    with pytest.raises(CannotRun, match="sql was"):
+        Run(changed, state.path, Options(seconds=1)).go()
+    found = between(state, changed, runs=False)
+    assert ([one.what for one in found.changed], found.why_not()) == (["operator q.odd"], [])
+    assert (found.removed, found.kept) == (("tens",), ("gone",))
+    make(state, changed, found)
+    summary = Run(changed, state.path, Options(until_done=True)).go()
+    assert sorted(summary["queries"]) == ["gone", "q"], "the file alone counts now"
+    kept = [row.v for row in results(spark, tmp_path, "q")]
+    odd, even = [v for v in kept if v % 2], [v for v in kept if v % 2 == 0]
+    assert odd == [v for v in range(RECORDS) if v % 3 and v % 2][: len(odd)], "the old one, up to where it was"
+    whole = [v for v in range(RECORDS) if v % 3 and v % 2 == 0]
+    assert even == whole[len(whole) - len(even) :]
+    assert even
+    assert not odd or odd[-1] < even[0], "then the new one"
+    assert results(spark, tmp_path, "gone") == in_batch(spark, tmp_path, "SELECT v FROM s")
+
+
+def test_the_scenario_lets_queries_come_and_go(spark: Any, tmp_path: Path) -> None:
+    begun(tmp_path)
+    story = "scenario:\n  - {at_s: 1, add: fives.yaml}\n  - {at_s: 2, remove: gone}\n"
+    (tmp_path / "weft.yaml").write_text(FILE + story)
+    file = weft.spec.load(tmp_path / "weft.yaml")
+    summary = Run(file, tmp_path / "state", Options(until_done=True)).go()
+    told = [(one["by"], one["wish"], one["state"]) for one in summary["changes"]]
+    assert sorted(told, key=str) == [
+        ("scenario", {"add": ["fives"]}, "done"), ("scenario", {"remove": "gone"}, "done"),
+    ]  # fmt: skip
+    assert results(spark, tmp_path, "fives") == in_batch(spark, tmp_path, SQL["fives"])

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
-RECORDS, RATE, CHANGES, SEED = 24_000, 60, 20, 5
+RECORDS, RATE, CHANGES, SEED = 9_000, 60, 20, 5
 FILE = f"""
 weft: 1
 sites: [{{name: a}}, {{name: b}}]

@@ -20,7 +20,6 @@ from weft.bodies.live.state import CannotRun, State
 from weft.model import Deployment, Query
 from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.dataflow.sharing import as_written
-from weft.spark.fragments.outputs import claims_of
 from weft.spark.sinks.ownership import RUN_FILE
 from weft.spec import columns, is_stateful, plain_added, same_but_filter
 
@@ -70,6 +69,8 @@ def between(state: State, deployment: Deployment, runs: bool) -> Between:
     touched = {one.what.rpartition(" ")[2].partition(".")[0] for one in changed}
     refused: tuple[str, ...] = ()
     if new and not runs:
+        from weft.spark.fragments.outputs import claims_of  # with Spark, which only this needs
+
         alone = replace(file, queries=tuple(query for query in file.queries if query.name not in queries_in(before)))
         try:
             coming_again(state, {query.name for query in new}, claims_of(alone, state.folders))
