@@ -31,11 +31,12 @@ from weft.model.queries import (
     Watermark,
 )
 from weft.model.running import Channels, Spark, Store
-from weft.model.scenario import CrashAt, Happening, MoveAt, PartitionAt, RateAt, RestartAt
+from weft.model.scenario import AddAt, CrashAt, Happening, MoveAt, PartitionAt, RateAt, RemoveAt, RestartAt
 from weft.model.sharing import Sharing
 from weft.model.sites import Batch, Link, Site
 
 __all__ = [
+    "AddAt",
     "Advise",
     "Arrivals",
     "Balance",
@@ -75,6 +76,7 @@ __all__ = [
     "Queue",
     "RateAt",
     "Relief",
+    "RemoveAt",
     "RestartAt",
     "Scale",
     "Serve",

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from weft.model import sink_name
+from pyspark.sql.types import StructType
+
+from weft.model import Deployment, sink_name
 from weft.plan.changing.task import GoesOn, Task
+from weft.plan.dataflow.event_times import Times
 from weft.plan.network.paths import Path as Way
 from weft.protocol.change_messages import After
 from weft.protocol.reporting import Measured
@@ -45,6 +48,12 @@ class SparkEngine:
         self._ask_before_end: Callable[[str, Callable[[], bool]], None] = lambda fragment, alive: None
         self.ways = replace(ways, on_commit=self.measures.committed, before_end=self._before_end)
         self.ahead = Ahead(self.ways, self.context)
+
+    def learn(self, deployment: Deployment, schemas: dict[str, StructType], times: Times) -> None:
+        """What is made ready and started from now on may be of these queries; what runs goes on as it is."""
+        self.context = replace(self.context, deployment=deployment, schemas=schemas)
+        self.ways = replace(self.ways, times=times)
+        self.ahead.ways, self.ahead.context = self.ways, self.context
 
     def asks_before_end(self, ask: Callable[[str, Callable[[], bool]], None]) -> None:
         """Let somebody be asked before a fragment ends the streams of its sources."""

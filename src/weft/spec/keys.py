@@ -400,6 +400,22 @@ HAPPENING = ByVerb(
                 Key("for_s", _POSITIVE, "for how long", required=True),
             ),
         ),
+        "add": Table(
+            model.AddAt,
+            "an addition",
+            (
+                _AT,
+                Key("add", Text("a file's path"), "a file with one or more `queries`, which come", required=True),
+            ),
+        ),
+        "remove": Table(
+            model.RemoveAt,
+            "a removal",
+            (
+                _AT,
+                Key("remove", Text("a query's name"), "the query that goes", required=True),
+            ),
+        ),
     },
 )
 

@@ -41,6 +41,11 @@ class Advising(Controlling):
         # Rules may take longer to look than a person waits: they do it beside the controller.
         self._work = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rules")
 
+    def know(self, deployment: Deployment) -> None:
+        """Rules look at another deployment from now on."""
+        super().know(deployment)
+        self._observer.deployment = deployment
+
     def look(self, at_s: float, progress: Counting, lost: Collection[str]) -> None:
         """Hand on what was measured up to `at_s` seconds of flow, where a period has passed; the first begins one."""
         if time.monotonic() < self._due_s or self._looking:

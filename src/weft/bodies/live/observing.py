@@ -102,7 +102,8 @@ class Observer:
         used = self._per_s(("used", name), progress.used_s(name))
         share = None if used is None else (used / capacity if capacity else 0.0)
         up = name not in lost
-        return ObservedSite(None if share is None else round(share, 6), up, self._machine(name) if up else None)
+        machine = self._machine(name) if up else None
+        return ObservedSite(None if share is None else round(share, 6), up, machine=machine)
 
     def _query(self, query: Query, sources: Mapping[str, int]) -> ObservedQuery:
         sinks = [sink_name(query, sink) for sink in query.sinks]

@@ -23,6 +23,7 @@ import msgspec
 from weft.bodies.live.carrier import Tell
 from weft.bodies.live.facts import Facts
 from weft.bodies.live.failing import RunFailed
+from weft.bodies.live.house import Learned
 from weft.bodies.live.machine import machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.parcels import unpack
@@ -133,6 +134,16 @@ class ProcessSites:
 
     def _unheard(self, site: str) -> bool:
         return site in self._names and not self.is_up(site) and site in roll.living(self.state.path)
+
+    def try_out(self, deployment: Deployment) -> Learned:
+        """Processes know the queries that they were started with; CannotRun says what helps."""
+        raise CannotRun(
+            "sites in processes of their own know the queries that they were started with: put it into the file, stop "
+            "with `weft stop`, and start again"
+        )
+
+    def learn(self, learned: Learned) -> None:
+        """Never asked: nothing is tried out here."""
 
     def start(self) -> None:
         """Sites take orders as they come."""
