@@ -83,9 +83,7 @@ class Observing:
         self._counts[what] = count
         return came(before, count)
 
-    def _site(
-        self, name: str, busy_ns: int, period_s: float, operators: dict[str, ObservedOperator]
-    ) -> ObservedSite:
+    def _site(self, name: str, busy_ns: int, period_s: float, operators: dict[str, ObservedOperator]) -> ObservedSite:
         used = self._new(("busy", name), busy_ns) / (period_s * NS_PER_S)
         # Little: records times the time each was there, over the records that came.
         stayed_ns = self._new(("area", name), round(self.plane.area(self.plane.layout.sites[name])))
