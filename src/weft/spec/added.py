@@ -147,4 +147,3 @@ def _at(field: str) -> int:
 
 def _moved(path: str, by: int) -> str:
     return _INDEXED.sub(lambda match: f"queries[{int(match[1]) + by}]", path, count=1) if _at(path) >= 0 else path
-

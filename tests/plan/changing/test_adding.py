@@ -122,9 +122,7 @@ def test_queries_that_come_together_share_and_the_plan_knows_them_as_written(tmp
     assert then.deployment.sharing.written[2].operators[0].from_ == ("s",)
     left = granted(then, RemoveQuery("r", by="person"), rules)
     assert "r.o" in left.placement.homes, "what t uses of it stays"
-    assert next_plan(left, RemoveQuery("r", by="person"), rules) == Impossible(
-        "there is no query r; there are: q, t"
-    )
+    assert next_plan(left, RemoveQuery("r", by="person"), rules) == Impossible("there is no query r; there are: q, t")
 
 
 def test_the_only_query_stays(tmp_path: Path) -> None:

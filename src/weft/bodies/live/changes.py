@@ -258,9 +258,7 @@ def _interrupted(asked: Asked, change: Recut) -> list[Move]:
         for new in change.starts:
             same = [name for name in old.operators if name in new.operators]
             if old.query is not None and old.query == new.query and same:
-                found.append(
-                    Move(asked.number, old.query, same[0], new.site, asked.wish.reason, asked.at_s, old.site)
-                )
+                found.append(Move(asked.number, old.query, same[0], new.site, asked.wish.reason, asked.at_s, old.site))
     return found
 
 
