@@ -10,9 +10,13 @@ import pytest
 from tests.bodies.drawn_moves import at_the_live_desk, drawn, in_the_twin, placement_of
 from weft.bodies.live import journal
 from weft.bodies.live.run import Options, Run
-from weft.model.wishes import Replace, ScaleTo
+from weft.bodies.twin import run as twin
+from weft.model import AddAt, RemoveAt
+from weft.model.wishes import RemoveQuery, Replace, ScaleTo
+from weft.plan.changing.adding import coming
 from weft.plan.changing.next_plan import next_plan
 from weft.plan.changing.running_plan import Impossible
+from weft.spec import plain_added
 
 SEEDS = range(10)
 
@@ -53,6 +57,35 @@ def test_live_refuses_instances_in_a_clear_word_and_the_rest_in_the_words_of_the
     everywhere = replace(plan.placement, instances={"use.valid": ("hub",)})
     assert changes.ask(Replace(everywhere)).why == "use.valid cannot run as several instances here yet"
     assert changes.in_force == plan
+
+
+@pytest.mark.parametrize(
+    ("name", "cost", "gone", "why"),
+    [
+        ("more", 200, None, "north has no room"),
+        ("more", 1, "lost", "there is no query lost; there are: use, alerts"),
+    ],
+)
+def test_queries_that_cannot_come_or_go_are_refused_in_the_same_words(
+    tmp_path: Path, name: str, cost: float, gone: str | None, why: str
+) -> None:
+    deployment = drawn(tmp_path, 1, moves=1)
+    operator = {"name": "o", "from": ["readings"], "sql": "SELECT k FROM readings", "cost_ms": cost, "site": "north"}
+    sink = {"from": "o", "format": "parquet", "path": f"out/{name}"}
+    queries = plain_added({"queries": [{"name": name, "operators": [operator], "sink": sink}]}, deployment).queries
+    assert queries
+    placement = placement_of(deployment)
+    _, changes, _ = at_the_live_desk(deployment, placement, tmp_path)
+    happening = AddAt(1.0, "more.yaml", queries) if gone is None else RemoveAt(1.0, gone)
+    found = twin(replace(deployment, scenario=(happening,)), placement, seconds=5.0)
+    now, control = changes.in_force, deployment.control
+    wish = coming(now.deployment, now.placement, queries, control, "scenario", "scenario")
+    live = changes.ask(wish if gone is None else RemoveQuery(gone, "scenario", "scenario"))  # type: ignore[arg-type]
+    [told] = found.changes
+    assert (live.state, live.why) == (told["state"], told["why"])
+    assert live.state == "refused"
+    assert live.why.startswith(why)
+    assert live.as_json().keys() == told.keys()
 
 
 @pytest.mark.spark

@@ -104,10 +104,10 @@ def test_a_move_is_told_in_a_sentence(
 ) -> None:
     import json
 
-    from weft.cli import move
+    from weft.cli import asking
 
     file = written(tmp_path)
-    monkeypatch.setattr(move.time, "time_ns", lambda: 7)
+    monkeypatch.setattr(asking.time, "time_ns", lambda: 7)
     answer = {"state": "done", "why": None, "from": "gw-1", "to": "district", "pause_ms": pause_ms}
     with running(tmp_path):
         (tmp_path / STATE / "requests").mkdir(parents=True)

@@ -14,7 +14,7 @@ from weft.cli.output import WRONG_INPUT, command, fail, note
 
 OVER = ("stopped", "failed")
 OF_DICTS = ("queries", "fragments", "operators", "sites")
-PARTS = {"rates_per_s": dict, "backlog": dict, "down": dict, "moves": list, "advice": dict}
+PARTS = {"rates_per_s": dict, "backlog": dict, "down": dict, "moves": list, "changes": list, "advice": dict}
 
 
 @dataclass(frozen=True, slots=True)

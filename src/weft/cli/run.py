@@ -32,6 +32,7 @@ from weft.cli.tables import (
     FRAGMENT_HEAD,
     MOVE_HEAD,
     QUERY_HEAD,
+    change_lines,
     doubled_lines,
     fragment_rows,
     left_out,
@@ -194,6 +195,8 @@ def _print(
     if summary["moves"]:
         print_table("moves", MOVE_HEAD, move_rows(summary))
         say("")
+    for line in change_lines(summary):
+        say(line)
     if "predicted" in summary:
         print_table("predicted against measured, after the start", PREDICTED_HEAD, predicted_rows(summary["predicted"]))
         say("")

@@ -15,6 +15,7 @@ from weft.cli.tables import (
     QUERY_HEAD,
     SITE_HEAD,
     advice_lines,
+    change_lines,
     doubled_lines,
     fragment_rows,
     left_out,
@@ -57,7 +58,7 @@ def status(file: File, state: State = None, json: Json = False) -> None:
                 print_table(title, head, rows)
                 if title == "operators" and any(row[-1] == "-" for row in rows):
                     say(f"  {COST_UNKNOWN}")
-        for line in [*shared_lines(told), *advice_lines(told.get("advice"))]:
+        for line in [*change_lines(told), *shared_lines(told), *advice_lines(told.get("advice"))]:
             say(line)
         for name, why in told.get("down", {}).items():
             say(f"down: {name}: {why}")

@@ -111,6 +111,21 @@ def site_rows(status: dict[str, Any]) -> Rows:
     ]
 
 
+def change_lines(status: dict[str, Any]) -> list[str]:
+    """A line for each query that came or went, or was refused to; moves have a table of their own."""
+    lines = []
+    for one in status.get("changes", []):
+        wish = one["wish"]
+        names = ", ".join(wish["add"]) if "add" in wish else wish.get("remove")
+        if names is None or one["state"] == "asked":
+            continue
+        verb, done = ("come", "came") if "add" in wish else ("go", "went")
+        pause = f", others paused for {one['pause_ms']:,.0f} ms at most" if one["pause_ms"] else ""
+        what = f"{done}{pause}" if one["state"] == "done" else f"did not {verb}: {one['why']}"
+        lines.append(f"at {one['at_s']:.1f} s {names} {what} ({one['by']})")
+    return lines
+
+
 def move_rows(status: dict[str, Any]) -> Rows:
     """One row per move: when, how long its operator's results paused and with what, or why it was not made."""
     rows = []

@@ -31,7 +31,7 @@ from weft.cli.output import (
     warnings_of,
 )
 from weft.cli.placing import placed
-from weft.cli.tables import KEPT, advice_lines, promise_lines, shared_lines
+from weft.cli.tables import KEPT, advice_lines, change_lines, promise_lines, shared_lines
 
 SHOWN = ("mean", "p50", "p95", "p99", "max")
 
@@ -176,7 +176,7 @@ def _print(found: dict[str, Any], seconds: float) -> None:
             for one in found["moves"]
         ]  # fmt: skip
         print_table("moves", ("operator", "from", "to", "at s", "pause ms", "reason"), moves)
-    for line in shared_lines(found):
+    for line in [*change_lines(found), *shared_lines(found)]:
         say(line)
     for look in found.get("advice", []):
         for line in advice_lines(look):

@@ -276,10 +276,11 @@ class Run:
             self.progress.forget(queries)
 
     def _follow(self) -> None:
-        """Know the queries of the plan in force, once what comes is in it; the record of the run has them, too."""
+        """Know the queries of the plan in force, once no change is under way; the record of the run has them, too."""
         assert self.changes is not None
         plan = self.changes.in_force
-        if self._adding.busy or plan.number == self._followed:
+        # Until a change is over, what may come is known, too: it may be in force at any moment.
+        if plan.number == self._followed or any(one.state == "asked" for one in list(self.changes.asked.values())):
             return
         self._followed = plan.number
         keep_parts(self.state, plan.deployment)
