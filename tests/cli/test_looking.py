@@ -219,6 +219,15 @@ def test_explain_shows_the_plan_of_a_fragment_that_ran_and_where_the_file_now_di
     assert "what runs where, and why" in weft("explain", file).stdout
 
 
+def test_explain_finds_the_plan_of_a_fragment_at_a_site_with_rooms_of_its_own(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    in_force(tmp_path, file, MoveTo({"hourly_use.valid": "district"}))
+    folder = tmp_path / STATE / "sites" / "district" / "fragments" / "hourly_use.hourly"
+    folder.mkdir(parents=True)
+    (folder / "plan.txt").write_text("*(1) Filter (kwh > 0)\n")
+    assert "*(1) Filter (kwh > 0)" in weft("explain", file, "hourly_use.hourly").stdout
+
+
 def test_explain_finds_a_fragment_by_any_of_its_operators_and_lists_them_else(tmp_path: Path) -> None:
     from tests.cli.cli_files import GOOD
 
