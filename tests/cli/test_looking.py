@@ -176,6 +176,19 @@ def test_sparks_own_messages_are_apart(tmp_path: Path) -> None:
     assert weft("logs", file, "--spark", "--site", "gw-1").exit_code == 2
 
 
+def test_sparks_messages_of_a_site_with_a_process_of_its_own_can_be_asked_for_and_followed(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    for site in ("gw-1", "district"):
+        folder = tmp_path / STATE / "logs" / "sites" / site
+        folder.mkdir(parents=True)
+        (folder / "spark.log").write_text(f"12:00:00 WARN Thing: {site}\n")
+    assert weft("logs", file, "--spark", "--site", "gw-1").stdout == "12:00:00 WARN Thing: gw-1\n"
+    assert len(weft("logs", file, "--spark").stdout.splitlines()) == 2
+    followed = weft("logs", file, "--spark", "--follow")
+    assert followed.exit_code == 0, followed.output
+    assert weft("logs", file, "--spark", "--site", "nowhere").exit_code == 2
+
+
 def test_logs_before_the_first_run_say_so(tmp_path: Path) -> None:
     result = weft("logs", written(tmp_path))
     assert result.exit_code == 1
@@ -204,6 +217,15 @@ def test_explain_shows_the_plan_of_a_fragment_that_ran_and_where_the_file_now_di
     }
     assert found["plan_number"] == 1
     assert "what runs where, and why" in weft("explain", file).stdout
+
+
+def test_explain_finds_the_plan_of_a_fragment_at_a_site_with_rooms_of_its_own(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    in_force(tmp_path, file, MoveTo({"hourly_use.valid": "district"}))
+    folder = tmp_path / STATE / "sites" / "district" / "fragments" / "hourly_use.hourly"
+    folder.mkdir(parents=True)
+    (folder / "plan.txt").write_text("*(1) Filter (kwh > 0)\n")
+    assert "*(1) Filter (kwh > 0)" in weft("explain", file, "hourly_use.hourly").stdout
 
 
 def test_explain_finds_a_fragment_by_any_of_its_operators_and_lists_them_else(tmp_path: Path) -> None:

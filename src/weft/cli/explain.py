@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -48,7 +50,7 @@ def explain(
     pieces = _pieces(deployment, found)
     if fragment is not None:
         pieces = [_wanted(pieces, fragment)]
-        pieces[0]["plan"] = _spark_plan(found, pieces[0]["id"])
+        pieces[0]["plan"] = _spark_plan(found, pieces[0]["id"], pieces[0]["site"])
     if json:
         print_json({"fragments": pieces, "shared": shared_streams(deployment)})
     elif fragment is None:
@@ -112,11 +114,12 @@ def _wanted(pieces: list[dict[str, Any]], name: str) -> dict[str, Any]:
     fail(f"no fragment is called `{name}`; there are: {', '.join(piece['id'] for piece in pieces)}", WRONG_INPUT)
 
 
-def _spark_plan(found: Held, fragment: str) -> str | None:
-    try:
-        return (found.folder / "fragments" / fragment / "plan.txt").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
+def _spark_plan(found: Held, fragment: str, site: str) -> str | None:
+    # Where streams are mirrored a site has rooms of its own.
+    for rooms in (found.folder, found.folder / "sites" / quote(site, safe="")):
+        with suppress(OSError):
+            return (rooms / "fragments" / fragment / "plan.txt").read_text(encoding="utf-8", errors="replace")
+    return None
 
 
 def _print_all(pieces: list[dict[str, Any]]) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -30,25 +32,27 @@ def logs(
     \b
     Example:  weft logs examples/meters/deployment.yaml --follow --site district-north
     """
-    if spark and site is not None:
-        fail("--site: Spark's own messages belong to no site; leave --spark or --site out", WRONG_INPUT)
     found = held(file, state)
     # What Spark said when a run failed comes last: it is what one looks for.
     names = ("console.log", "spark.log", "errors.log")
     logs = found.folder / "logs"
-    of_sites = sorted(logs.glob("sites/*/*.log"))
-    paths = [*of_sites, *(logs / name for name in names)] if spark else [found.folder / "story.log"]
+    of_sites = sorted(logs.glob(f"sites/{quote(site, safe='') if site is not None else '*'}/*.log"))
+    if spark and site is not None and not of_sites:
+        says = "only a site with a process of its own has messages of Spark's; leave --spark or --site out"
+        fail(f"--site: {says}", WRONG_INPUT)
+    of_all = [] if spark and site is not None else [logs / name for name in names]
+    paths = [*of_sites, *of_all] if spark else [found.folder / "story.log"]
     if not any(path.is_file() for path in paths):
         fail(f"{file}: no log in {found.folder} yet; {found.command('run')} writes one")
-    if site is not None:
+    if site is not None and not spark:
         _refuse_unknown(file, paths[0], site)
     last: deque[str] = deque(maxlen=lines)
     for path in paths:
-        last.extend(_shown(path, site))
+        last.extend(_shown(path, None if spark else site))
     for line in last:
         say(line)
     if follow:
-        _follow(found, logs / names[1] if spark else paths[0], site)
+        _follow(found, [path for path in paths if path.is_file()], None if spark else site)
 
 
 def _refuse_unknown(file: Path, story: Path, site: str) -> None:
@@ -93,17 +97,17 @@ def _with_clock(line: str) -> str:
     return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d} {rest}"
 
 
-def _follow(found: Held, path: Path, site: str | None) -> None:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
+def _follow(found: Held, paths: list[Path], site: str | None) -> None:
+    with suppress(KeyboardInterrupt), ExitStack() as held:
+        handles = [held.enter_context(open(path, encoding="utf-8", errors="replace")) for path in paths]
+        for handle in handles:
             handle.seek(0, 2)
-            while True:
-                alive = found.alive()
+        while True:
+            runs = found.runs()
+            for handle in handles:
                 for line in _readable(iter(handle.readline, ""), site):
                     say(line)
-                if not alive:
-                    note("the run has ended")
-                    return
-                time.sleep(FOLLOW_EVERY_S)
-    except KeyboardInterrupt:
-        return
+            if not runs:
+                note("the run has ended")
+                return
+            time.sleep(FOLLOW_EVERY_S)
