@@ -17,7 +17,7 @@ from weft.bodies.twin.records import Scaling
 from weft.bodies.twin.setup.asking import CannotRun, check_instances, check_options, check_placement, check_times
 from weft.bodies.twin.setup.flows import TooFine
 from weft.bodies.twin.setup.layout import Discipline, Options, lay_out
-from weft.bodies.twin.setup.on_spark import on_spark, told
+from weft.bodies.twin.setup.on_spark import on_spark, site_of, told
 from weft.model import Deployment, Observed, Placement
 from weft.plan import place
 from weft.plan.dataflow.ordering import with_guards, with_ordering
@@ -105,7 +105,7 @@ def run(
         for query, later in zip(deployment.queries, plane.measures.after_start, strict=True):
             result.queries[query.name]["after_start_ms"] = later.summary()
         result = told(*asked, result, costs)
-    result.changes = steering.changes_made()
+    result.changes = steering.changes_made(site_of if costs is not None else str)
     if steering.advising is not None:
         result.decisions = steering.rounds.decisions.entries()
         if deployment.control.advise is not None:
