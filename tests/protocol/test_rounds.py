@@ -18,7 +18,9 @@ from weft.model import (
     ObservedSource,
     Operator,
     Placement,
+    Promise,
     Query,
+    Relief,
     Sink,
     Site,
     Source,
@@ -27,6 +29,7 @@ from weft.protocol import Effect
 from weft.protocol.control import (
     BALANCE,
     PROMISE,
+    AskFor,
     Considered,
     Controller,
     Noticed,
@@ -35,8 +38,11 @@ from weft.protocol.control import (
     Shift,
     Wished,
     desires,
+    looks_every_s,
     neighbourhood,
 )
+from weft.protocol.control import Advise as Advise_
+from weft.protocol.control.rules import due_rules
 from weft.protocol.machine import Input
 
 AT_A = Placement({"q.one": "a", "q.two": "a", "r.own": "a"})
@@ -142,3 +148,65 @@ def test_what_was_moved_by_another_door_is_not_advised_upon_at_once() -> None:
     assert look is not None
     assert look["advised"] == []
     assert look["declined"][0]["why"] == "site a rests"
+
+
+RELIEVED = Query("q", (ONE, TWO), (Sink("two", "console"),), Promise(latency_ms=500.0))
+
+
+def relieving(advise: Advise | None = None) -> Deployment:
+    made = world(advise)
+    control = replace(made.control, relief=Relief(period_s=10.0, horizon_s=60.0))
+    return replace(made, queries=(RELIEVED, made.queries[1]), control=control)
+
+
+def test_what_relief_wishes_is_asked_for_and_noted_until_its_end() -> None:
+    rounds, controller = Rounds(relieving(), AT_A), Controller("controller")
+    heard = carried(rounds, controller, rounds.measured(seen(600.0), AT_A))
+    (asked,) = [effect for effect in heard if isinstance(effect, AskFor)]
+    wish = rounds.granted(asked.number)
+    assert wish is not None
+    assert (wish.by, wish.reason) == ("relief", wish.reason)
+    assert wish.reason.startswith("q.one leaves a: ")
+    (entry,) = rounds.decisions.entries()
+    assert (entry["by"], entry["who"], entry["state"]) == ("relief", PROMISE, "asked")
+    then = AT_A
+    for stream, to in wish.homes.items():
+        then = then.put(stream, to)
+    controller.handle(rounds.over(asked.number, None, then))
+    assert [one["state"] for one in rounds.decisions.entries()] == ["done"]
+    assert rounds.measured(seen(600.0, at_s=20.0), then) == [Observation(2, True)], "its own change need not be noticed"
+    assert rounds.granted(99) is None
+
+
+def test_what_is_refused_is_noted_with_the_reason_and_then_rests() -> None:
+    rounds, controller = Rounds(relieving(), AT_A), Controller("controller")
+    heard = carried(rounds, controller, rounds.measured(seen(600.0), AT_A))
+    (asked,) = [effect for effect in heard if isinstance(effect, AskFor)]
+    controller.handle(rounds.over(asked.number, "no path", AT_A))
+    for at in (2, 3):
+        carried(rounds, controller, rounds.measured(seen(600.0, at_s=10.0 * at), AT_A))
+    refused, declined = rounds.decisions.entries()
+    assert (refused["state"], refused["why"]) == ("refused", "no path")
+    assert (declined["state"], declined["why"], declined["times"]) == ("declined", "site a rests", 2)
+    assert (declined["at_s"], declined["until_s"]) == (20.0, 30.0)
+
+
+def test_what_nothing_would_help_is_noted_and_nobody_is_asked() -> None:
+    alone = replace(relieving(), sites=(Site("a"), Site("b", 0.01)))
+    rounds, controller = Rounds(alone, AT_A), Controller("controller")
+    heard = carried(rounds, controller, rounds.measured(seen(600.0), AT_A))
+    assert not any(isinstance(effect, AskFor | Advise_) for effect in heard)
+    (entry,) = rounds.decisions.entries()
+    assert (entry["state"], entry["moves"]) == ("declined", [])
+    assert "no site keeps all promises" in entry["why"]
+
+
+def test_where_two_rules_are_on_each_looks_by_its_own_period() -> None:
+    both = relieving(Advise(period_s=30.0, price=0.0))
+    assert looks_every_s(both) == 10.0
+    assert due_rules(both, {}, 10.0) == ["relief", "place"]
+    looked = {"relief": 10.0, "place": 10.0}
+    assert due_rules(both, looked, 20.0) == ["relief"]
+    assert due_rules(both, looked, 39.5) == ["relief", "place"], "measurements come a little early"
+    assert due_rules(world(), {"place": 10.0}, 12.0) == ["place"]
+    assert looks_every_s(world(None)) is None

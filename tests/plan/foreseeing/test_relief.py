@@ -161,6 +161,21 @@ def test_the_expected_latency_of_a_site_that_keeps_up_is_what_was_measured() -> 
     assert ahead.expected(AT_GATE).latency_ms["suspicious"][-1] == pytest.approx(321.0, rel=0.01)
 
 
+def test_what_a_move_has_nothing_to_do_with_is_expected_as_before() -> None:
+    deployment = world()
+    own = Operator("own", ("other",), sql="x", cost_ms=Cost("constant", (2.0,)), selectivity=1.0)
+    more = Query("beside", (own,), (Sink("own", "console"),), Promise(latency_ms=900.0))
+    other = Source("other", "gw-2", "rate", (), arrivals=Constant(10.0))
+    deployment = replace(deployment, queries=(*deployment.queries, more), sources=(*deployment.sources, other))
+    running = AT_GATE.put("beside.own", "gw-2")
+    past = [seen(300.0, 5.0 * at) for at in range(1, 10)]
+    ahead = outlook(deployment, past, running, 60.0)
+    stays = ahead.expected(running)
+    for to in ("district", "gw-2"):
+        then = running.put("suspicious.hourly", to)
+        assert ahead.expected(then, stays) == ahead.expected(then)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0.0, 600.0), min_size=1, max_size=20), st.floats(50.0, 20_000.0))
 def test_what_is_wished_never_breaks_a_promise_that_was_kept_nor_fills_a_site(rates: list[float], ms: float) -> None:

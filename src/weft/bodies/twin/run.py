@@ -18,7 +18,7 @@ from weft.bodies.twin.setup.adding import with_coming
 from weft.bodies.twin.setup.asking import CannotRun, check_instances, check_options, check_placement, check_times
 from weft.bodies.twin.setup.flows import TooFine
 from weft.bodies.twin.setup.layout import Discipline, Options, lay_out
-from weft.bodies.twin.setup.on_spark import on_spark, told
+from weft.bodies.twin.setup.on_spark import on_spark, site_of, told
 from weft.model import Deployment, Observed, Placement
 from weft.plan import place
 from weft.plan.dataflow.ordering import with_guards, with_ordering
@@ -110,7 +110,7 @@ def run(
         for query, later in zip(deployment.queries, plane.measures.after_start, strict=True):
             result.queries[query.name]["after_start_ms"] = later.summary()
         result = told(*asked, result, costs)
-    _tell_decisions(result, deployment, steering)
+    _tell_decisions(result, deployment, steering, site_of if costs is not None else str)
     result.wall_s = round(time.perf_counter() - began, 6)
     if plot is not None:
         from weft.bodies.twin.outcome.plot import draw
@@ -119,9 +119,9 @@ def run(
     return result
 
 
-def _tell_decisions(result: Result, deployment: Deployment, steering: Steering) -> None:
-    """What was changed, by whom, and what rules wished."""
-    result.changes = steering.changes_made()
+def _tell_decisions(result: Result, deployment: Deployment, steering: Steering, named: Callable[[str], str]) -> None:
+    """What was changed, by whom, and what rules wished; `named` tells how a site is called."""
+    result.changes = steering.changes_made(named)
     if steering.advising is not None:
         result.decisions = steering.rounds.decisions.entries()
         if deployment.control.advise is not None:

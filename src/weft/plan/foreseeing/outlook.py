@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from weft.model import Deployment, Observed, Placement, Quantiles
+from weft.model import Deployment, Observed, Placement, Quantiles, dataflow
 from weft.plan.dataflow.rates import Rates, ideal_rates
 from weft.plan.foreseeing.waits import BUSY_MAX, Wait, after_step, into, ways_of, works
 from weft.plan.network.paths import Paths
@@ -58,23 +58,33 @@ class Outlook:
         """How many steps it looks ahead."""
         return len(self.rates)
 
-    def expected(self, placement: Placement) -> Expected:
-        """Latencies at every step, were operators placed so from now on."""
+    def expected(self, placement: Placement, stays: Expected | None = None) -> Expected:
+        """Latencies at every step, were operators placed so from now on.
+
+        `stays` is what is expected where nothing moves: of queries that a move has nothing to do with it holds as well.
+        """
         work = works(self.deployment, placement, self.waiting, self.rates[0])
         known = placement.homes == self.running.homes
         bias = {name: ms if known else max(0.0, ms) for name, ms in self.bias_ms.items()}
         busy: dict[str, list[float]] = {site.name: [] for site in self.deployment.sites}
         waits: dict[str, list[Wait]] = {site.name: [] for site in self.deployment.sites}
-        latency: dict[str, list[float]] = {name: [] for name in self.bias_ms}
+        same = {} if stays is None else {name: stays.latency_ms[name] for name in self._untouched(placement)}
+        latency: dict[str, list[float]] = {name: [] for name in self.bias_ms if name not in same}
         for rates, came in zip(self.rates, self.into_per_s, strict=True):
             used, waited = after_step(self.deployment, placement, rates, came, work, self.lines, self.step_s)
             for site in self.deployment.sites:
                 busy[site.name].append(used[site.name])
                 waits[site.name].append(waited[site.name])
-            for name, bias_ms in bias.items():
+            for name, values in latency.items():
                 found = ways_of(self.deployment, name, placement, waited, self.paths)
-                latency[name].append(max(0.0, found.slowest_ms + bias_ms))
-        return Expected(_tuples(latency), _tuples(busy), _tuples(waits))
+                values.append(max(0.0, found.slowest_ms + bias[name]))
+        return Expected({**same, **_tuples(latency)}, _tuples(busy), _tuples(waits))
+
+    def _untouched(self, placement: Placement) -> list[str]:
+        """The queries of which no operator runs at a site where something comes or goes."""
+        before, then, flow = self.running.homes, placement.homes, dataflow(self.deployment)
+        sites = {site for name in then if before[name] != then[name] for site in (before[name], then[name])}
+        return [name for name in self.bias_ms if not any(before[node.stream] in sites for node in flow.behind(name))]
 
     def slack_ms(self, expected: Expected, query: str, step: int) -> dict[str, float]:
         """The time left at a step ahead on the slowest way through each operator of a query, where all stays."""

@@ -16,6 +16,7 @@ from weft.plan.foreseeing.trials import Trial, fullest, hopeless, is_free, over_
 from weft.plan.observing.forecast import AUTO
 
 LEAVING_MAX = 4
+TRIED_MAX, SITES_MAX = 8, 16  # operators and sites that are tried, so that a look ends in seconds in any deployment
 SOON_STEPS = 2  # a promise that breaks so soon cannot wait for a second look
 FAR_LESS = 0.5
 
@@ -66,9 +67,8 @@ def hot_spot(seen: Outlook, running: Placement, stays: Expected) -> HotSpot | No
 
 
 def _relieved(seen: Outlook, running: Placement, stays: Expected, spot: HotSpot) -> Relief:
-    leaving = _may_leave(seen, running, spot.site)
-    sites = [site.name for site in seen.deployment.sites if site.name != spot.site and site.capacity > 0]
-    sites.sort(key=lambda name: stays.busy[name][-1])
+    leaving = _may_leave(seen, running, spot.site)[:TRIED_MAX]
+    sites = _may_take(seen, stays, spot.site)[:SITES_MAX]
     tried: list[Trial] = []
     for stream in leaving:
         found = list(trials(seen, running, stays, {}, stream, sites))
@@ -88,6 +88,16 @@ def _relieved(seen: Outlook, running: Placement, stays: Expected, spot: HotSpot)
     why = f"no site keeps all promises or breaks them far less, of {', '.join(sites) or 'none'}"
     why = why if leaving else "no operator there may leave"
     return Relief(spot, {}, f"{expectation(spot)} at {spot.site}; {why}", numbers(seen, stays, spot, tried))
+
+
+def _may_take(seen: Outlook, stays: Expected, site: str) -> list[str]:
+    """The other sites that are up and can be reached, those of the least foreseen load first, then the nearest."""
+    found = []
+    for other in seen.deployment.sites:
+        path = seen.paths.between(site, other.name)
+        if other.name != site and other.capacity > 0 and path is not None:
+            found.append((stays.busy[other.name][-1], path.delay_ms, other.name))
+    return [name for _, _, name in sorted(found)]
 
 
 def _may_leave(seen: Outlook, running: Placement, site: str) -> list[str]:

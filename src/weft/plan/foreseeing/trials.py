@@ -38,7 +38,7 @@ def trials(
         placement = _moved(seen, running, homes, stream, site)
         if placement is None:
             continue
-        expected = seen.expected(placement)
+        expected = seen.expected(placement, stays)
         going = {name: to for name, to in placement.homes.items() if running.homes[name] != to}
         filled = [name for name in set(going.values()) if expected.busy[name][-1] > seen.deployment.site(name).quota]
         harms = bool(filled) or any(_breaks(seen, stays, expected, name) for name in seen.bias_ms)

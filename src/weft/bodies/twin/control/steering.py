@@ -11,6 +11,7 @@ operators scale, their instances ask for more or fewer. All wishes go through `c
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -78,6 +79,12 @@ def steers(deployment: Deployment) -> bool:
 def interrupts(deployment: Deployment) -> bool:
     """Whether something in a deployment may hold an operator or a site in mid-service, or change who serves."""
     return steers(deployment) or deployment.control.scale is not None or looks_every_s(deployment) is not None
+
+
+def _named(wish: Wish, named: Callable[[str], str]) -> Wish:
+    if not isinstance(wish, MoveTo):
+        return wish
+    return replace(wish, homes={stream: named(site) for stream, site in wish.homes.items()})
 
 
 class Steering:
@@ -148,11 +155,11 @@ class Steering:
         if looks:
             self.advising = Advising(self.rounds, self)
 
-    def changes_made(self) -> list[dict[str, Any]]:
-        """Every change that was asked for or advised, in the order of time."""
+    def changes_made(self, named: Callable[[str], str] = str) -> list[dict[str, Any]]:
+        """Every change that was asked for or advised, in the order of time; `named` tells how a site is called."""
         told = [
             {
-                "at_s": one.at_s, "by": SPOKEN.get(one.wish.by, one.wish.by), "wish": plain_wish(one.wish),
+                "at_s": one.at_s, "by": SPOKEN.get(one.wish.by, one.wish.by), "wish": plain_wish(_named(one.wish, named)),
                 "reason": one.wish.reason, "state": one.state, "why": one.why, "pause_ms": self._pause_ms(number),
             }
             for number, one in self.changes.asked.items()

@@ -205,6 +205,11 @@ def _place_after(deployment: Deployment, placement: Placement, places: _Places, 
     return name
 
 
+def site_of(place: str) -> str:
+    """The site of a place."""
+    return place.partition(SEPARATOR)[0]
+
+
 def told(deployment: Deployment, placement: Placement, result: Result, costs: BatchCosts) -> Result:
     """The result in terms of the deployment: places are their sites again, relays are nobody's."""
     names = {site.name for site in deployment.sites}
