@@ -150,7 +150,8 @@ def main(seed: int = 0) -> None:
             for field in Kept.__dataclass_fields__:
                 values = np.array([getattr(one, field) for one in found.values()])
                 limit = {"ratio": 1.2, "total": 0.12, "start_max": 0.12}.get(field, 0.1)
-                print(f"  {field:10s} worst {values.max():.3f} median {np.median(values):.3f} over {(values > limit).sum()}")
+                over = (values > limit).sum()
+                print(f"  {field:10s} worst {values.max():.3f} median {np.median(values):.3f} over {over}")
 
 
 def _told(one: Kept) -> str:

@@ -39,17 +39,18 @@ LEVEL = 0.95
 """The share of late records that the hold covers before the margin."""
 SURE = 1000
 """From so many records on the share is kept by them alone; what the first ones had to spare is not spent later."""
-SPARE_FIRST, SPARE_SURE = 400.0, 80.0
-"""The budget keeps room for what so many records may leave late: at the start, and less by and by until it is sure."""
-SPARE, SAVED = 120.0, 700.0
-"""After that it has none, and saves up room for what so many may leave late by chance, within so many."""
+SPARE_FIRST, SPARE, SAVED = 400.0, 80.0, 700.0
+"""The budget keeps room for what so many records may leave late by chance: many at the start, fewer by and by.
+
+Once it is sure it begins without any, and saves that up again within so many records.
+"""
 UNTOLD = 1.5
 """And for what so many times a batch may leave late: how many of it were is known only when all of it was taken."""
 RUN, WORST_MAX = 1.5, 300.0
 """And for the worst stretch so far that left more than so many times the share late, up to what so many records may."""
 REPAY, SPEND = 150.0, 600.0
 """Records within which the share rule makes good what was too late, or uses up what it had to spare."""
-STRICT, CAREFUL, GENTLE, EASY = 0.05, 0.2, 0.5, 1.5
+STRICT, CAREFUL, GENTLE, EASY = 0.05, 0.2, 0.3, 1.5
 """Parts of the share that it aims between: gently while there is a budget, since the longest delays cost most wait."""
 
 
@@ -87,7 +88,7 @@ def rank_for_share(known: int, share: float, budget: float, worst: float, measur
     """
     worst = min(worst, share * WORST_MAX)
     if measured < SURE:
-        reserve = share * (SPARE_FIRST + (SPARE_SURE - SPARE_FIRST) * measured / SURE) + worst
+        reserve = share * (SPARE_FIRST + (SPARE - SPARE_FIRST) * measured / SURE) + worst
         least = CAREFUL
     else:
         reserve = (share * SPARE + worst) * min(1.0, (measured - SURE + at_once) / SAVED)
