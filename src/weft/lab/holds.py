@@ -45,7 +45,8 @@ def delays_of(times: Times, batch: int = 1) -> Floats:
     clock = np.maximum.accumulate(times)
     if batch > 1:
         clock = clock[np.maximum(np.arange(len(times)) // batch * batch - 1, 0)]
-    return np.maximum(clock - times, 0).astype(np.float64)
+    behind: Floats = np.maximum(clock - times, 0).astype(np.float64)
+    return behind
 
 
 def least_hold(times: Times, late: int, batch: int = 1) -> tuple[float, float]:
