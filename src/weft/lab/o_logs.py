@@ -144,7 +144,7 @@ ROW = Row(
         "a fixed watermark makes every result wait its delay, and drops what is later",
         "taxi: event time is the pick-up, arrival the drop-off",
         "the constants of the rule were chosen on these same logs; docs/decisions/009 has streams that were held back",
-        "the claims of 1.2 times are beside the hold that leaves as many late; beside the one that keeps the share, the "
+        "the claims of 1.2 times are beside the hold that leaves as many late; beside the one that keeps the share the "
         "first half of dns is above",
         "an earlier form of this row gave 1.3 to 1.5 as a published figure; the catalogue has none",
     ),
