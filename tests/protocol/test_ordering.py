@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.lab import recorded
-from weft.lab.holds import least_hold
 from weft.model import Order
 from weft.protocol.ordering import Ordering
 from weft.protocol.published.ordering import OrderingAsPublished
@@ -186,93 +181,6 @@ def test_the_share_rule_keeps_its_share_the_start_included() -> None:
             unit = Ordering(Order(late_max=share))
             _, late = run(unit, delayed(10_000, delays))
             assert share / 3 < late.mean() <= share * 1.05
-
-
-def left_late(times: np.ndarray, share: float, batch: int = 0) -> tuple[np.ndarray, float]:
-    """Which records, by arrival, a unit leaves late, and the mean wait of the others; `batch` of them at once."""
-    unit = Ordering(Order(late_max=share))
-    step = batch or len(times)
-    parts = [unit.take(times[k : k + step], at_once=batch > 0) for k in range(0, len(times), step)] + [unit.end()]
-    late = np.zeros(len(times), np.bool_)
-    for part in parts:
-        late[part.numbers] = part.late
-    return late, float(np.concatenate([part.wait[~part.late] for part in parts]).mean())
-
-
-def assert_keeps_its_word(times: np.ndarray, share: float = 0.1) -> None:
-    late, wait = left_late(times, share)
-    assert late.mean() <= 1.2 * share, "from the start"
-    assert late[1000:].mean() <= share, "once it has seen 1,000 records"
-    _, best = least_hold(times, int(late.sum()))
-    assert wait <= 1.2 * best, "beside the smallest fixed hold, known afterwards, that leaves no more late"
-
-
-LOGS = {"dns": "ts", "ssl": "ts", "taxi": "pickup_datetime", "flows": "ts"}
-
-
-@pytest.mark.skipif("WEFT_DATA" not in os.environ, reason="needs the recorded logs: set WEFT_DATA to their folder")
-@pytest.mark.parametrize("log", LOGS)
-def test_the_share_is_kept_on_both_halves_of_every_recorded_log(log: str) -> None:
-    times = recorded.read(Path(os.environ["WEFT_DATA"], f"{log}.csv")).moments(LOGS[log]).times
-    half = len(times) // 2
-    for part in (times[:half], times[half:]):
-        assert_keeps_its_word(part)
-
-
-gaps_late = st.floats(4.0, 200.0)
-kinds = st.sampled_from(["exponential", "uniform", "lognormal", "some", "flushed"])
-
-
-def draw_delays(kind: str, mean: float, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Delays of a mean of so many thousand ticks, the usual gap between two records."""
-    match kind:
-        case "exponential":
-            drawn = rng.exponential(mean, count)
-        case "uniform":
-            drawn = rng.uniform(0, 2 * mean, count)
-        case "lognormal":
-            drawn = mean * rng.lognormal(-0.5, 1.0, count)
-        case "some":
-            drawn = np.where(rng.random(count) < 0.3, rng.exponential(3 * mean, count), 0.0)
-        case _:
-            drawn = np.where(rng.random(count) < 0.77, rng.uniform(1.1 * mean, 1.5 * mean, count), 0.0)
-    return 1000 * drawn
-
-
-@settings(max_examples=25, deadline=None)
-@given(kinds, gaps_late, st.sampled_from([1.0, 2.0, 0.5]), st.integers(0, 2**32 - 1))
-def test_the_share_is_kept_on_drawn_streams_also_when_delays_double_in_mid_run(
-    kind: str, mean: float, factor: float, seed: int
-) -> None:
-    delays = draw_delays(kind, mean, 8000, np.random.default_rng(seed))
-    delays[4000:] *= factor
-    assert_keeps_its_word(delayed(8000, delays, seed=seed))
-
-
-@settings(max_examples=10, deadline=None)
-@given(kinds, gaps_late, st.integers(0, 2**32 - 1))
-def test_batches_keep_the_share_as_single_records_do(kind: str, mean: float, seed: int) -> None:
-    times = delayed(8000, draw_delays(kind, mean, 8000, np.random.default_rng(seed)), seed=seed)
-    single, waited = left_late(times, 0.1)
-    ones, waited_in_ones = left_late(times, 0.1, batch=1)
-    assert abs(single.mean() - ones.mean()) < 0.006
-    assert waited_in_ones == pytest.approx(waited, rel=0.05)
-    for batch in (7, 50, 400):
-        late, _ = left_late(times, 0.1, batch)
-        assert late[1000:].mean() <= 0.1
-        assert late.mean() <= 0.12
-
-
-def test_a_short_stream_in_large_batches_keeps_its_share_though_delays_double() -> None:
-    shares = []
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        delays = 500_000 * rng.lognormal(0.0, 0.8, 2500)
-        delays[1250:] *= 2
-        times = (np.cumsum(rng.exponential(10_000, 2500)) - delays).astype(np.int64)
-        late, _ = left_late(times, 0.1, batch=500)
-        shares.append(float(late[1000:].mean()))
-    assert sum(share > 0.1 for share in shares) <= 2, shares
 
 
 def test_a_state_from_before_the_budget_goes_on() -> None:

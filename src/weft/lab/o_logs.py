@@ -106,7 +106,9 @@ def measure(progress: Progress) -> Outcome:
         half = len(times) // 2
         for part, held in (("", times), (", first half", times[:half]), (", second half", times[half:])):
             share = shares[0.1] if not part else compared(held, Order(late_max=0.1))
+            _, best = least_hold(held, len(held) // 10)
             measured |= {
+                f"{name}{part}: wait at 0.1 over that of the least fixed hold that keeps 0.1": share.wait / best,
                 f"{name}{part}: late at 0.1": share.late,
                 f"{name}{part}: late at 0.1 beyond {SEEN}": share.later,
                 f"{name}{part}: wait ratio at 0.1": share.ratio,
@@ -141,7 +143,9 @@ ROW = Row(
         "the best fixed hold is the smallest, known afterwards, that leaves no more records late",
         "a fixed watermark makes every result wait its delay, and drops what is later",
         "taxi: event time is the pick-up, arrival the drop-off",
-        "the constants of the rule were chosen on these same logs; docs/decisions/027 has streams that were held back",
+        "the constants of the rule were chosen on these same logs; docs/decisions/009 has streams that were held back",
+        "the claims of 1.2 times are beside the hold that leaves as many late; beside the one that keeps the share the "
+        "first half of dns is above",
         "an earlier form of this row gave 1.3 to 1.5 as a published figure; the catalogue has none",
     ),
 )

@@ -4,7 +4,8 @@ Order §4.1 takes the greatest delay ever seen and λ times the standard deviati
 it for good. Here the greatest is taken over all but the worst twentieth of the late records seen lately, so that it
 falls again when delays fall. With `late_max` the hold is the quantile that leaves so large a share late, and a budget
 keeps account: every record adds the share to it, every late one takes one off. As it falls below what it keeps in
-reserve, for chance and for another run of late records like the worst so far, the hold covers more delays.
+reserve, for chance and for another run of late records like the worst so far, the hold covers more delays; as long as
+there is a budget only some more, since what the last few delays cost in waiting no later record gives back.
 
 These functions are plain Python, so that they run as they are, or compiled.
 """
@@ -32,25 +33,25 @@ from weft.protocol.ordering.fields import (
 
 WINDOW = 512
 """Delays that are kept to look back on."""
-ONE_IN_LATE, ONE_IN_ALL = 4, 2
+ONE_IN_LATE, ONE_IN_ALL = 4, 3
 """Once the window is full one in so many enters it: of late records, for the margin; of all records, for the share."""
 LEVEL = 0.95
 """The share of late records that the hold covers before the margin."""
-REPAY = 300.0
-"""Records within which the share rule makes good what was too late, or uses up what it had to spare."""
-STRICT, EASY = 0.1, 1.5
-"""The share rule aims between these parts of what is asked."""
 SURE = 1000
 """From so many records on the share is kept by them alone; what the first ones had to spare is not spent later."""
-SPARE_FIRST, SPARE = 400.0, 150.0
-"""The budget keeps room for what so many records may leave late: while it knows little, and after that.
+SPARE_FIRST, SPARE, SAVED = 400.0, 80.0, 700.0
+"""The budget keeps room for what so many records may leave late by chance: many at the start, fewer by and by.
 
-After that: by chance alone a thousand records may leave half as many late again as a standard deviation, 15 of them.
+Once it is sure it begins without any, and saves that up again within so many records.
 """
-UNTOLD = 0.5
-"""And for what so much of a batch may leave late: how many of it were is known only when all of it has been taken."""
-WORST_AGAIN = 0.6
-"""And for so much of the worst run of late records that it has seen."""
+UNTOLD = 1.5
+"""And for what so many times a batch may leave late: how many of it were is known only when all of it was taken."""
+RUN, WORST_MAX = 1.5, 300.0
+"""And for the worst stretch so far that left more than so many times the share late, up to what so many records may."""
+REPAY, SPEND = 150.0, 600.0
+"""Records within which the share rule makes good what was too late, or uses up what it had to spare."""
+STRICT, CAREFUL, GENTLE, EASY = 0.05, 0.2, 0.3, 1.5
+"""Parts of the share that it aims between: gently while there is a budget, since the longest delays cost most wait."""
 
 
 def enough(measured: int, known: int, ranked: Floats, share: float) -> bool:
@@ -81,15 +82,22 @@ def leap_of(hold: float, stride: float) -> float:
 
 
 def rank_for_share(known: int, share: float, budget: float, worst: float, measured: int, at_once: int) -> int:
-    """The place, in so many ranked delays, of the hold that leaves a share late, less as the budget runs out.
+    """The place, in so many ranked delays, of the hold that leaves a share late: less while the budget is short.
 
     `at_once` records, more or less, will come before the hold can be changed again.
     """
-    reserve = share * SPARE_FIRST
-    if measured >= SURE:
-        chance = math.sqrt(share * (1 - share) * (measured - SURE))
-        reserve = share * (SPARE + UNTOLD * at_once) + max(WORST_AGAIN * worst, chance)
-    level = min(share * EASY, max(share * STRICT, share + (budget - reserve) / REPAY))
+    worst = min(worst, share * WORST_MAX)
+    if measured < SURE:
+        reserve = share * (SPARE_FIRST + (SPARE - SPARE_FIRST) * measured / SURE) + worst
+        least = CAREFUL
+    else:
+        reserve = (share * SPARE + worst) * min(1.0, (measured - SURE + at_once) / SAVED)
+        least = GENTLE
+    if budget <= 0:
+        least = STRICT
+    over = budget - reserve - share * UNTOLD * at_once
+    within = max(SPEND if over > 0 else REPAY, at_once / 2)
+    level = share * min(EASY, max(least, 1 + over / within / share)) if share > 0 else 0.0
     return max(0, min(known - 1, math.ceil((1 - level) * known) - 1))
 
 
@@ -100,8 +108,8 @@ def spent(budget: float, share: float, late: int, more: int, measured: int) -> f
 
 
 def run_of_late(burst: float, share: float, late: int, more: int) -> float:
-    """By how much the present run of late records has gone beyond its share."""
-    return max(0.0, burst + late - share * more)
+    """By how much the present run of late records has gone beyond what is no run."""
+    return max(0.0, burst + late - RUN * share * more)
 
 
 def rank_for_margin(known: int) -> int:

@@ -159,7 +159,9 @@ class Steering:
         """Every change that was asked for or advised, in the order of time; `named` tells how a site is called."""
         told = [
             {
-                "at_s": one.at_s, "by": SPOKEN.get(one.wish.by, one.wish.by), "wish": plain_wish(_named(one.wish, named)),
+                "at_s": one.at_s,
+                "by": SPOKEN.get(one.wish.by, one.wish.by),
+                "wish": plain_wish(_named(one.wish, named)),
                 "reason": one.wish.reason, "state": one.state, "why": one.why, "pause_ms": self._pause_ms(number),
             }
             for number, one in self.changes.asked.items()
