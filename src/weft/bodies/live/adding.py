@@ -26,7 +26,7 @@ from weft.model import Control, Deployment, Query
 from weft.model.wishes import AddQuery, By
 from weft.plan import counting_hops
 from weft.plan.changing.adding import coming
-from weft.plan.changing.next_plan import why_taken
+from weft.plan.changing.next_plan import next_plan, why_taken
 from weft.plan.changing.running_plan import Impossible, Rules
 from weft.plan.dataflow.real_time import real_time
 from weft.plan.dataflow.sharing import as_written
@@ -166,6 +166,12 @@ class Adding:
         assert house is not None
         try:
             ready = future.result()
+            learned = ready.learned
+            facts = meanings(learned.deployment, learned.facts)
+            rules = Rules(cutting(*facts), changes.rules.paths, changes.rules.instances)
+            door = next_plan(changes.in_force, ready.wish, rules)
+            if isinstance(door, Impossible):
+                raise CannotRun(door.why)
             self._claim(ready.wish)
         except (CannotRun, Damaged) as error:
             changes.refuse(one.asked, str(error))
@@ -174,9 +180,7 @@ class Adding:
             folder = self.run.deployment.folder
             changes.refuse(one.asked, cause_of(error, folder, places=[str(self.run.state.path)]).text)
             return
-        learned = ready.learned
-        facts = meanings(learned.deployment, learned.facts)
-        changes.rules = Rules(cutting(*facts), changes.rules.paths, changes.rules.instances)
+        changes.rules = rules
         house.learn(learned)
         self.run.know(learned.deployment)
         self._under_way = changes.ask(ready.wish, expected=one.asked)
