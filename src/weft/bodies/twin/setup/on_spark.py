@@ -228,8 +228,16 @@ def told(deployment: Deployment, placement: Placement, result: Result, costs: Ba
         {**row, "site": row["site"].partition(SEPARATOR)[0]} for row in result.operator_rows if row["query"] != RELAYS
     ]
     result.placement = placement.as_json()
+    result.placement_at_end = {
+        query: {name: [_site_of(place) for place in result.placement_at_end[query][name]] for name in operators}
+        for query, operators in result.placement.items()
+    }
     return result
 
 
+def _site_of(place: str) -> str:
+    return place.partition(SEPARATOR)[0]
+
+
 def _told_move(move: Move) -> Move:
-    return replace(move, from_=move.from_.partition(SEPARATOR)[0], to=move.to.partition(SEPARATOR)[0])
+    return replace(move, from_=_site_of(move.from_), to=_site_of(move.to))
