@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from tests.bodies.drawn_moves import at_the_live_desk, drawn, in_the_twin, placement_of
+from tests.bodies.drawn_moves import NAMES, at_the_live_desk, drawn, in_the_twin, placement_of
 from weft.bodies.live import journal
+from weft.bodies.live.assembly import cutting
 from weft.bodies.live.run import Options, Run
 from weft.bodies.twin import run as twin
 from weft.model import AddAt, RemoveAt
 from weft.model.wishes import RemoveQuery, Replace, ScaleTo
 from weft.plan.changing.adding import coming
 from weft.plan.changing.next_plan import next_plan
-from weft.plan.changing.running_plan import Impossible
-from weft.spec import plain_added
+from weft.plan.changing.running_plan import Impossible, Rules, first_plan
+from weft.plan.dataflow.event_times import passes_by_sql
+from weft.plan.dataflow.ordering import with_ordering
+from weft.plan.network.paths import Paths
+from weft.spec import is_stateful, plain_added
 
 SEEDS = range(10)
 
@@ -86,6 +91,36 @@ def test_queries_that_cannot_come_or_go_are_refused_in_the_same_words(
     assert live.state == "refused"
     assert live.why.startswith(why)
     assert live.as_json().keys() == told.keys()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_instances_in_the_twin_come_and_go_as_the_door_of_the_live_desk_would_have_it(
+    seed: int, tmp_path: Path
+) -> None:
+    deployment = replace(with_ordering(drawn(tmp_path, seed)), scenario=())
+    placement, rng = placement_of(deployment), Random(seed)
+    asked = [
+        (1.0 + at, rng.choice(("start", "start", "stop")), rng.choice(list(placement.homes)), rng.choice(NAMES))
+        for at in range(12)
+    ]  # fmt: skip
+    told = twin(deployment, placement, seconds=15, seed=seed, instances=tuple(asked))  # type: ignore[arg-type]
+    rules = Rules(cutting(lambda _, operator: is_stateful(operator), passes_by_sql), Paths(deployment), instances=True)
+    plan, done, refused = first_plan(deployment, placement, rules), [], []
+    for at_s, verb, stream, site in asked:
+        others = list(plan.placement.instances.get(stream, ()))
+        if verb == "stop" and site not in others:
+            refused.append(f"at {at_s:g} s: no further instance of {stream} runs at {site}")
+            continue
+        others.append(site) if verb == "start" else others.remove(site)
+        then = next_plan(plan, ScaleTo(stream, (placement.home(stream), *others), by="scenario"), rules)
+        if isinstance(then, Impossible):
+            refused.append(f"at {at_s:g} s: {then.why}")
+        else:
+            plan = then
+            done.append((at_s, stream, site))
+    assert [(one.at_s, f"{one.query}.{one.operator}", one.from_ or one.to) for one in told.moves] == done
+    assert [warning for warning in told.warnings if warning.startswith("at ")] == refused
+    assert told.placement_at_end == plan.placement.as_json()
 
 
 @pytest.mark.spark

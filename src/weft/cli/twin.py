@@ -95,19 +95,22 @@ def twin(
         print_json(document)
     else:
         _print(document, result.seconds)
-        _print_placement(result.placement, document)
+        _print_placement("placement at the start", result.placement)
+        if "placement_at_end" in document:
+            _print_placement("placement at the end", result.placement_at_end)
+        say(f"placed by {document['placed_by']}")
+        if "batch_costs" in document:
+            said = document["batch_costs"]["from"]
+            say(f"as Spark would run it, all sites on this machine; costs of batches {said}")
 
 
-def _print_placement(placement: dict[str, dict[str, list[str]]], document: dict[str, Any]) -> None:
+def _print_placement(title: str, placement: dict[str, dict[str, list[str]]]) -> None:
     rows: Rows = [
         (f"{query}.{operator}", ", ".join(sites))
         for query, homes in placement.items()
         for operator, sites in homes.items()
     ]
-    print_table("placement at the start", ("operator", "site"), rows)
-    say(f"placed by {document['placed_by']}")
-    if "batch_costs" in document:
-        say(f"as Spark would run it, all sites on this machine; costs of batches {document['batch_costs']['from']}")
+    print_table(title, ("operator", "site"), rows)
 
 
 class _Progress:

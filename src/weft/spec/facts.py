@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from sqlglot import exp
 
 from weft.model import Operator
@@ -19,6 +21,7 @@ from weft.spec.sql import (
 )
 
 _MULTIPLIERS = (exp.UDTF, exp.Explode, exp.Inline, exp.Stack)
+TEXTS_KEPT = 2048  # of which it is remembered what they do: runs and planners ask again and again
 _BY_CHANCE = ("rand", "randn", "random", "uuid", "shuffle", "monotonically_increasing_id")
 
 
@@ -28,9 +31,16 @@ def is_stateful(operator: Operator) -> bool:
         if operator.stateful is not None:
             return operator.stateful
         return bool(operator.watermarks) or operator.state_kb > 0
-    tree = _tree(operator)
+    keeps = _keeps_state(operator.sql)
+    return bool(operator.stateful) if keeps is None else keeps
+
+
+@lru_cache(maxsize=TEXTS_KEPT)
+def _keeps_state(sql: str) -> bool | None:
+    """Whether a statement keeps state between records; None where it is none."""
+    tree = _statement(sql)
     if tree is None:
-        return bool(operator.stateful)
+        return None
     if any(not _is_union_all(one) for one in tree.find_all(exp.SetOperation)):
         return True
     return any(tree.find_all(exp.Pivot)) or any(_keeps(select) for select in selects(tree))
@@ -54,10 +64,14 @@ def only_filters(operator: Operator) -> bool:
 
     Ordering hands all records on; those that come too late it puts aside.
     """
-    if is_ordering(operator):
-        return True
-    tree = _tree(operator)
-    if tree is None or is_stateful(operator) or any(tree.find_all(exp.Pivot, exp.TableSample)):
+    return is_ordering(operator) or (operator.sql is not None and _gives_one_at_most(operator.sql))
+
+
+@lru_cache(maxsize=TEXTS_KEPT)
+def _gives_one_at_most(sql: str) -> bool:
+    """Whether a statement gives at most one record for each, and keeps no state."""
+    tree = _statement(sql)
+    if tree is None or _keeps_state(sql) or any(tree.find_all(exp.Pivot, exp.TableSample)):
         return False
     reads = [table.name.lower() for table in tree.find_all(exp.Table)]
     return len(reads) == len(set(reads)) and not any(_multiplies(select) for select in selects(tree))
@@ -159,8 +173,12 @@ def asked_within(select: exp.Select) -> list[exp.Query]:
 
 
 def _tree(operator: Operator) -> exp.Query | None:
+    return None if operator.sql is None else _statement(operator.sql)
+
+
+def _statement(sql: str) -> exp.Query | None:
     try:
-        return None if operator.sql is None else parsed(operator.sql)
+        return parsed(sql)
     except SqlError:
         return None
 

@@ -12,6 +12,7 @@ from weft.bodies.live.measure import Meter
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.state import State
 from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source
+from weft.plan.changing.fragments import Fragment
 from weft.protocol.reporting import BatchDone, Committed
 
 SOURCE = Source("lines", "a", "csv", (Column("v", "BIGINT"),), "in")
@@ -68,6 +69,34 @@ def test_a_reader_that_a_move_brings_goes_on_where_the_old_one_ended() -> None:
     counts.take(batch(2, 2, fragment="q.o", generation=2))
     assert counts.records_of("lines") == 17
     assert counts.records_into("q.o") == 12
+
+
+def test_what_an_old_reader_had_taken_counts_though_it_is_told_when_the_new_one_runs() -> None:
+    counts = counted(batch(0, 10))
+    counts.follow({"q.o": set(), "lines": {"lines"}})
+    counts = taken_up(as_plain(counts))
+    counts.take(batch(0, 5, fragment="lines", generation=1))
+    counts.take(batch(1, 3, 1))
+    assert (counts.records_of("lines"), counts.bad_of("lines")) == (18, 1)
+    assert (counts.records_into("q.o"), counts.records_into("lines")) == (13, 5)
+    counts.follow(READING)
+    counts.take(batch(1, 4, fragment="lines", generation=1))
+    counts.take(batch(0, 2, fragment="q.o", generation=2))
+    assert counts.records_of("lines") == 24
+    assert counts.records_into("q.o") == 15
+
+
+def test_a_new_reader_that_tells_of_a_batch_before_anybody_looked_loses_none_of_it() -> None:
+    old = Fragment("q.o", "a", ("q",), ("o",), (), None, ("lines",), (), (), ("q",))
+    new = Fragment("lines", "a", (), (), (), None, ("lines",), (), ("lines",), ())
+    in_force = [old]
+    heard = Progress(Meter(DEPLOYMENT), lambda: in_force)
+    heard.hear("a", "life", batch(0, 10), 0.0)
+    heard.look()
+    in_force[:] = [new]
+    heard.hear("a", "life", batch(0, 5, fragment="lines", generation=1), 0.0)
+    heard.look()
+    assert heard.meter.counts.records_of("lines") == 15
 
 
 @pytest.mark.parametrize("kept", [None, [], {"fragments": {"q.o": {"batches": "many"}}}, "text"])

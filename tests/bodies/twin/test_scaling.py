@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from weft.bodies.twin import Result, run
+import pytest
+
+from weft.bodies.twin import CannotRun, Result, run
 from weft.bodies.twin.control.steering import Steering
 from weft.bodies.twin.run import prepared
 from weft.bodies.twin.setup.layout import Options
@@ -106,6 +108,34 @@ def test_an_instance_that_may_not_be_is_refused_in_the_words_of_the_door(tmp_pat
     assert scaled.moves
     assert all(move.to != "s4" for move in scaled.moves), "nobody asks for the impossible"
     assert scaled.warnings == []
+
+
+def test_instances_that_were_asked_for_are_told_and_stand_in_the_placement_at_the_end(tmp_path: Path) -> None:
+    come = ((1.0, "start", "q.heavy", "s2"), (1.5, "start", "q.heavy", "s3"), (2.0, "stop", "q.heavy", "s2"))
+    placement = Placement({"q.light": "s1", "q.heavy": "s1"})
+    told = run(unscaled(tmp_path), placement, seconds=3, instances=come).as_json()  # type: ignore[arg-type]
+    assert [(one["operator"], one["from"], one["to"], one["at_s"]) for one in told["moves"]] == [
+        ("heavy", "", "s2", 1.0), ("heavy", "", "s3", 1.5), ("heavy", "s2", "", 2.0),
+    ]  # fmt: skip
+    assert {one["reason"] for one in told["moves"]} == {"asked for by the scenario"}
+    assert told["placement_at_end"] == {"q": {"light": ["s1"], "heavy": ["s1", "s3"]}}
+    assert "placement_at_end" not in run(unscaled(tmp_path), placement, seconds=3).as_json(), "nothing has changed"
+
+
+def test_an_instance_that_was_asked_for_needs_room_as_a_move_does(tmp_path: Path) -> None:
+    world = unscaled(tmp_path)
+    small = replace(world, sites=(*world.sites[:3], replace(world.sites[3], capacity=0.1)))
+    placement = Placement({"q.light": "s1", "q.heavy": "s1"})
+    told = run(small, placement, seconds=3, instances=((1.0, "start", "q.heavy", "s4"),))
+    [warning] = told.warnings
+    assert warning.startswith("at 1 s: s4 has no room: 0 ms/s planned there and 300 ms/s more"), "half of 600 ms/s"
+    assert (told.moves, told.operator_rows[0]["instances"]) == ([], 1)
+
+
+def test_a_run_begins_with_one_instance_of_each_operator(tmp_path: Path) -> None:
+    several = Placement({"q.light": "s1", "q.heavy": "s1"}, instances={"q.heavy": ("s2",)})
+    with pytest.raises(CannotRun, match="a run begins with one instance of"):
+        run(unscaled(tmp_path), several, seconds=3)
 
 
 def test_an_instance_that_is_asked_for_during_a_move_waits_for_its_end(tmp_path: Path) -> None:

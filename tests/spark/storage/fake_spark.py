@@ -133,24 +133,38 @@ class Engine:
 
     def step(self) -> bool:
         """One batch, planned or planned before; False where there is nothing to do."""
+        batch = self.plan()
+        if batch is None:
+            return False
+        self.write(batch)
+        self.commit(batch)
+        return True
+
+    def plan(self) -> int | None:
+        """The next batch, planned now or before; None where there is nothing to do."""
         planned, committed = last_planned(self.checkpoint), last_committed(self.checkpoint)
         if planned is None or planned == committed:
             batch = 0 if planned is None else planned + 1
             end = self._plan(self._end(batch - 1))
             if end is None:
-                return False
+                return None
             key = {"logOffset": end} if self.reads_files else {POSITION: end, TICK: 1}
             self._put(f"offsets/{batch}", f"{OPENING}{self.entry.name}:{json.dumps(key)}\n")
-        else:
-            batch = planned
+            return batch
+        return planned
+
+    def write(self, batch: int) -> None:
+        """Lets the batch be written, as `foreachBatch` does."""
         rows = self._rows(self._end(batch - 1), self._end(batch))
         self.writer.write(Frame(rows, lambda rows: self._work(rows, batch), self.disk), batch)  # type: ignore[arg-type]
+
+    def commit(self, batch: int) -> None:
+        """Writes down that a batch is over."""
         self._put(f"commits/{batch}", 'v1\n{"nextBatchWatermarkMs":0}')
         if not self.reads_files:
             if self.passed is not None:
                 self.context.folders.stream("q.keep").passed(f"{self.fragment.id}~{self.entry.name}", self.passed)
             self.passed = self._end(batch)
-        return True
 
     def _plan(self, start: int) -> int | None:
         if not self.reads_files:

@@ -1,8 +1,9 @@
 """What was counted that no manifest tells? Batches, and records of users' files, over all runs of one state.
 
 Only Spark knows how many records a file held, and it forgets. So what it reported is kept in the state, at every look
-(once a second): what a site had not told when it was lost, or the desk had not kept, is missing from these numbers for
-good, and from nothing else. What manifests and offsets tell (results, records of channels and timed sources) is never
+(once a second). A stop waits for what Spark has still to report, and what it overtakes is done again; but what a site
+had not told when it was lost, or the desk had not kept when it died, is missing from these numbers for good, and from
+nothing else. What manifests and offsets tell (results, records of channels and timed sources) is never
 missing.
 """
 
@@ -22,7 +23,7 @@ class FromFiles(msgspec.Struct):
     """Records that a fragment took from a source of files, bad ones among them, and those taken before it came.
 
     After a move another fragment may read the source on: what the old one had taken counts for the source, but not as
-    records into the new one.
+    records into the new one. `follows` names the old one: its last batches may be reported when the new one runs.
     """
 
     records: int = 0
@@ -30,6 +31,7 @@ class FromFiles(msgspec.Struct):
     records_before: int = 0
     bad_before: int = 0
     reads: bool = False
+    follows: str = ""
 
     @property
     def records_of_source(self) -> int:
@@ -73,13 +75,22 @@ class Counts(msgspec.Struct):
         held.generation, held.batch = report.generation, report.batch
         held.batches += report.batches
         held.busy_ms += report.busy_ms
-        for source, rows in report.sources.items():
-            held.sources.setdefault(source, FromFiles()).records += rows
-        for source, bad in report.bad.items():
-            held.sources.setdefault(source, FromFiles()).bad += bad
+        for source in {**report.sources, **report.bad}:
+            rows, bad = report.sources.get(source, 0), report.bad.get(source, 0)
+            one = held.sources.setdefault(source, FromFiles())
+            one.records, one.bad = one.records + rows, one.bad + bad
+            if not one.reads:
+                self._push_on(source, fragment, rows, bad, {fragment})
         for operator, rows in report.operators.items():
             held.operators[operator] = held.operators.get(operator, 0) + rows
         return True
+
+    def _push_on(self, source: str, ended: str, rows: int, bad: int, passed: set[str]) -> None:
+        """Let those that went on from a fragment know of more that it had taken before it ended."""
+        for name, one in self._readers(source):
+            if one.follows == ended and name not in passed:
+                one.records_before, one.bad_before = one.records_before + rows, one.bad_before + bad
+                self._push_on(source, name, rows, bad, passed | {name})
 
     def follow(self, reading: Mapping[str, Collection[str]]) -> None:
         """Know who reads which source of files: one that comes later goes on where those that ended were."""
@@ -88,10 +99,11 @@ class Counts(msgspec.Struct):
                 held = self.fragments.setdefault(fragment, Counted()).sources.setdefault(source, FromFiles())
                 if held.reads:
                     continue
-                ended = [one for name, one in self._readers(source) if source not in reading.get(name, ())]
-                furthest = [held, *ended]
-                held.records_before = max(one.records_of_source for one in furthest) - held.records
-                held.bad_before = max(one.bad_of_source for one in furthest) - held.bad
+                ended = [(name, one) for name, one in self._readers(source) if source not in reading.get(name, ())]
+                ways = [(fragment, held), *ended]
+                held.follows, furthest = max(ways, key=lambda way: way[1].records_of_source)
+                held.records_before = furthest.records_of_source - held.records
+                held.bad_before = max(one.bad_of_source for _, one in ways) - held.bad
         for fragment, counted in self.fragments.items():
             for source, one in counted.sources.items():
                 one.reads = source in reading.get(fragment, ())

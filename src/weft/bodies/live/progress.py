@@ -71,6 +71,7 @@ class Progress:
                 self._to_weigh = True
 
     def _take_batch(self, done: BatchDone) -> None:
+        self._follow()  # one that reads a source on since a move must be known as such before its records count
         if not self.meter.counts.take(done):
             return
         self._batch_ms[done.fragment] = done.busy_ms // max(1, done.batches)

@@ -106,6 +106,7 @@ def run(
     moves, story, outages = tuple(steering.moves), tuple(steering.carrier.story), tuple(steering.outages)
     result = gather(deployment, placement, plane, warnings, moves, story, outages)
     result.observed, result.shared = observed, shared_streams(asked[0])
+    result.placement_at_end = steering.running().as_json()
     if costs is not None:
         for query, later in zip(deployment.queries, plane.measures.after_start, strict=True):
             result.queries[query.name]["after_start_ms"] = later.summary()

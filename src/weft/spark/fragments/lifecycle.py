@@ -31,6 +31,8 @@ from weft.spark.sources.arrivals import Flow
 from weft.spark.sources.kafka import UnreadRecords
 from weft.spark.sources.waiting import UnreadFiles, flow_of, records_due
 
+REPORT_S_MAX = 5.0
+
 # What runs of several processes write aside must not get one name: each process counts from a place of its own.
 _births = itertools.count((int(time.time()) % 100_000_000) * 1000)
 
@@ -134,11 +136,22 @@ class FragmentRun:
         if clean:
             self.clean = self.writer.close_cleanly()
         self.writer.close()
+        self._wait_for_report()
         self.query.stop()
         if self.writer.ledger is not None:
             with suppress(OSError):  # it only helps to notice damage
                 self.writer.ledger.close()
         return self.clean
+
+    def _wait_for_report(self) -> None:
+        """Wait until Spark has reported the last batch that it was left to commit: a stop would break that off."""
+        assert self.query is not None
+        deadline = time.monotonic() + REPORT_S_MAX
+        while self.writer.concluded is not None and self.query.isActive and time.monotonic() < deadline:
+            last = self.query._jsq.lastProgress()
+            if last is not None and last.batchId() >= self.writer.concluded:
+                return
+            time.sleep(0.005)
 
     def discard(self) -> None:
         """As if it had never started ahead of its turn; Spark's own notes of it included."""

@@ -92,10 +92,13 @@ class BatchWriter:
         self.ledger: Ledger | None = None
         self.waited_ms: dict[int, float] = {}  # by batch: how long one that was worked out ahead lay aside
         self.ended = threading.Event()
+        self.concluded: int | None = None  # the last batch that Spark was left to commit and to report
         self._reached: dict[str, Position] = {}
         self._lock = threading.Lock()
         self._turn_came = threading.Event()
         self._closing = False
+        self._broken_off = False
+        self._concluding = threading.Lock()
         self._left_open = False
         self._was_closed = threading.Event()  # what an epoch before had left open
         self._sources_done = False
@@ -143,8 +146,9 @@ class BatchWriter:
         return self._written.ends.get(entry.name, {}) if self._written else {}
 
     def close(self) -> None:
-        """Begin no further batch; the one under way may be broken off."""
-        self._closing = True
+        """Begin no further batch; the one under way is broken off, unless it was concluded."""
+        with self._concluding:
+            self._closing = self._broken_off = True
         self._beside.shutdown(wait=False)
 
     def close_cleanly(self) -> bool:
@@ -205,6 +209,7 @@ class BatchWriter:
                 self.last.begins(batch)
                 self._write_batch(frame, batch, ahead)
                 self._wait_until_begun()
+                self._conclude(batch)
                 self._was_closed.set()
                 self.sync_ms.append((batch, 1000 * (spent_s() - waited_s + self._waited_s)))
                 if self.last.is_over(batch):
@@ -216,6 +221,16 @@ class BatchWriter:
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
             raise
+
+    def _conclude(self, batch: int) -> None:
+        """Leave a batch to Spark, which commits and then reports it; one that an end overtook is done again instead.
+
+        Else it could be committed and never reported: what Spark counted of it would be told nowhere.
+        """
+        with self._concluding:
+            if self._broken_off:
+                raise Closed(f"{self.fragment.id} ends in batch {batch}")
+            self.concluded = batch
 
     @property
     def has_written(self) -> bool:
@@ -251,8 +266,12 @@ class BatchWriter:
 
     def _write_batch(self, frame: DataFrame, batch: int, ahead: Mapping[str, Written]) -> None:
         brought = self._brought(batch)
-        committed: dict[str, int] = {}
         waiting = [output for output in self.outputs if not output.writer.written(batch)]
+        committed = {  # by an epoch before
+            output.operator: output.writer.last.rows
+            for output in self.outputs
+            if output.operator is not None and output.writer.last is not None and output.writer.written(batch)
+        }
         with _shared(frame, 0 if ahead else len(waiting)):
             for output in waiting:
                 if output.stream in ahead:
@@ -265,9 +284,8 @@ class BatchWriter:
                 self._finish(output, written, batch, brought)
                 if output.operator is not None:
                     committed[output.operator] = written.rows
-        if not waiting and (self.fragment.stateful or any(entry.column for entry in self.entries)):
-            # An epoch before has committed its results; state and watermark are Spark's to have anew.
-            frame.write.format("noop").mode("overwrite").save()
+        if not waiting:
+            self._work_out_again(frame)
         self._write_late(batch)
         if self._previous is None:
             self.explain()
@@ -275,10 +293,18 @@ class BatchWriter:
         self._written = brought.offsets
         for entry in self.entries:
             self._reached[entry.name] = brought.arrivals[entry.name].position
-        if len(waiting) == len(self.outputs):  # else part of it was done by an epoch before
-            self.batches.append(BatchCounts(batch, self._entered(brought), committed))
+        self.batches.append(BatchCounts(batch, self._entered(brought), committed))
         if brought.ended:
             self.ended.set()
+
+    def _work_out_again(self, frame: DataFrame) -> None:
+        """An epoch before has committed its results; state, watermark and counts are Spark's to have anew."""
+        try:
+            frame.write.format("noop").mode("overwrite").save()
+        except Exception:
+            # Files that were read may be gone by now: where only counts depend on them, those are too low.
+            if self.fragment.stateful or any(entry.column for entry in self.entries):
+                raise
 
     def _are_few(self, brought: BatchInput, last: Manifest | None) -> bool:
         """True if a batch gives few records, as far as can be told from what it takes in and from the one before."""

@@ -115,7 +115,8 @@ def settings(log4j: Path | None, folder: Path | None, java: str = "", cluster: b
         EXCLUDED: "org.apache.spark.sql.catalyst.optimizer.PushDownLeftSemiAntiJoin",
         "spark.sql.streaming.pollingDelay": "25ms",
         "spark.sql.streaming.minBatchesToRetain": "20",
-        "spark.sql.streaming.numRecentProgressUpdates": "32",
+        # Records of files are counted from these reports, which a site looks at twice a second, or later when busy.
+        "spark.sql.streaming.numRecentProgressUpdates": "256",
         # Finished jobs are of no use here, and keeping them grows the heap.
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "200",

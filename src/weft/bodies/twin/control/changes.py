@@ -14,7 +14,7 @@ from functools import partial
 from weft.bodies.twin.control.carrier import Carrier
 from weft.bodies.twin.records import Records, names_of
 from weft.model import Deployment, Placement
-from weft.model.wishes import MoveTo, ScaleTo, Wish
+from weft.model.wishes import By, MoveTo, ScaleTo, Wish
 from weft.plan.changing.difference import difference
 from weft.plan.changing.next_plan import next_plan
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
@@ -82,20 +82,21 @@ class Changes:
         self._of_wish[wished.number], self._of_change[number] = number, wished.number
         (self._carrier.take if at_once else self._carrier.feed)(CONTROLLER, wished)
 
-    def scale(self, stream: str, site: str, more: bool, reason: str, told: Told) -> None:
+    def scale(self, stream: str, site: str, more: bool, reason: str, told: Told, by: By = "scale") -> None:
         """Asks for one more instance of an operator at a site, or for one less."""
-        number = self.store(self._sized(stream, site, more, reason), max(0, self._carrier.now_ns) / NS_PER_S, told)
+        wish = self._sized(stream, site, more, reason, by)
+        number = self.store(wish, max(0, self._carrier.now_ns) / NS_PER_S, told)
         self._resizing[number] = (site, more)
         self.ask(number)
 
-    def _sized(self, stream: str, site: str, more: bool, reason: str) -> ScaleTo:
+    def _sized(self, stream: str, site: str, more: bool, reason: str, by: By) -> ScaleTo:
         """An operator with one instance more or less than it has now."""
         sites = list(self.plan.placement.instances.get(stream, ()))
         if more:
             sites.append(site)
         elif site in sites:
             sites.remove(site)
-        return ScaleTo(stream, (self.homes[stream], *sites), reason)
+        return ScaleTo(stream, (self.homes[stream], *sites), reason, by)
 
     def perform(self, effect: Effect) -> bool:
         """Does what controller and mover ask for; False where the effect is not about changes."""
@@ -132,7 +133,8 @@ class Changes:
             site, more = self._resizing[number]
             if not more and site not in self.plan.placement.instances.get(wish.stream, ()):
                 return Moot(number, f"no further instance of {wish.stream} runs at {site}")
-            wish = self._sized(wish.stream, site, more, wish.reason)  # others may have come and gone since it was asked
+            # Others may have come and gone since it was asked.
+            wish = self._sized(wish.stream, site, more, wish.reason, wish.by)
         then = next_plan(self.plan, wish, self._rules(), number)
         if isinstance(then, Impossible):
             return Moot(number, then.why)

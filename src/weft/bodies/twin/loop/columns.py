@@ -23,6 +23,7 @@ WAYS, SITES_N, SOURCES, SOURCES_N, SPARE, NEED, TODO_DONE = (next(_n) for _ in r
 AHEAD, HORIZON, COARSE, COARSE_SHIFT, COARSE_MASK, DROPS_LATE = (next(_n) for _ in range(6))
 # Where sites share one machine: their batches under way, and where in `x` it stands how these slow each other down.
 SHARED, UNDER_WAY = (next(_n) for _ in range(2))
+FILLED = next(_n)  # a bit for each slot of the wheel: whether an event lies there
 SCALARS = 48
 
 # A record: 8 numbers, one cache line. It waits at an operator, is in service, or has one event pending.

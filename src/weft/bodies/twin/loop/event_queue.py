@@ -1,10 +1,11 @@
 """Which event comes next? Records with their moments: a free list, a timing wheel, a heap for the slot at hand.
 
 An event is a record with a TIME. What lies in a later slot of the wheel is an unordered list; when its slot comes,
-it enters a small binary heap ordered by (TIME, KEY). What lies beyond one turn of the wheel waits in a coarse wheel,
-whose slots are turns. KEY is (kind, rank of the stream, number in that stream,
-destination), and copies of one record that tie in it have different readers, so the order of events at one nanosecond
-does not depend on how they were scheduled.
+it enters a small binary heap ordered by (TIME, KEY), unless it is alone there. Which slots hold something stands in a
+bit each: the next one with an event is found 64 at a time, and the one after it is fetched while the first is worked
+on. What lies beyond one turn of the wheel waits in a coarse wheel, whose slots are turns. KEY is (kind, rank of the
+stream, number in that stream, destination), and copies of one record that tie in it have different readers, so the
+order of events at one nanosecond does not depend on how they were scheduled.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from __future__ import annotations
 from typing import Any
 
 from weft.bodies.twin.loop.columns import (
+    AT,
     COARSE,
     COARSE_MASK,
     COARSE_SHIFT,
     CURSOR,
     DEST_MASK,
+    FILLED,
     FREE,
     FREE_N,
     HEAP,
@@ -35,7 +38,7 @@ from weft.bodies.twin.loop.columns import (
     WHEEL_MASK,
     WIDTH,
 )
-from weft.bodies.twin.loop.pointers import compiled, inlined
+from weft.bodies.twin.loop.pointers import compiled, fetch_early, inlined, lowest_bit
 
 
 @inlined
@@ -120,12 +123,20 @@ def schedule(m: Any, r: int) -> None:
     ahead = slot - m[CURSOR]
     if ahead <= 0:
         push(m, r)
+    elif ahead <= m[WHEEL_MASK]:
+        put(m, r, slot & m[WHEEL_MASK])
     else:
-        at = m[WHEEL] + (slot & m[WHEEL_MASK])
-        if ahead > m[WHEEL_MASK]:
-            at = m[COARSE] + ((slot >> m[COARSE_SHIFT]) & m[COARSE_MASK])
+        at = m[COARSE] + ((slot >> m[COARSE_SHIFT]) & m[COARSE_MASK])
         m[r + NEXT] = m[at]
         m[at] = r
+
+
+@inlined
+def put(m: Any, r: int, place: int) -> None:
+    """Puts an event into a slot of the wheel."""
+    m[r + NEXT] = m[m[WHEEL] + place]
+    m[m[WHEEL] + place] = r
+    m[m[FILLED] + (place >> 6)] |= 1 << (place & 63)
 
 
 @compiled
@@ -138,9 +149,7 @@ def spill(m: Any, block: int) -> None:
         following = m[r + NEXT]
         slot = m[r + TIME] >> m[WIDTH]
         if slot >> m[COARSE_SHIFT] == block:
-            place = m[WHEEL] + (slot & m[WHEEL_MASK])
-            m[r + NEXT] = m[place]
-            m[place] = r
+            put(m, r, slot & m[WHEEL_MASK])
         else:
             m[r + NEXT] = kept
             kept = r
@@ -151,18 +160,31 @@ def spill(m: Any, block: int) -> None:
 @inlined
 def refill(m: Any, until: int) -> Any:
     """Turns the wheel to the next slot with an event due and gives the first; NOBODY where none is before `until`."""
-    mask, wheel = m[WHEEL_MASK], m[WHEEL]
+    mask, wheel, filled = m[WHEEL_MASK], m[WHEEL], m[FILLED]
     last = (until - 1) >> m[WIDTH]
     cursor = m[CURSOR]
     while cursor < last:
         cursor += 1
-        if cursor & mask == 0:
+        place = cursor & mask
+        if place == 0:
             spill(m, cursor >> m[COARSE_SHIFT])
-        r = m[wheel + (cursor & mask)]
-        if r == NOBODY:
+        held = m[filled + (place >> 6)] >> (place & 63)
+        if held == 0:
+            cursor |= 63
             continue
+        cursor += lowest_bit(held)  # type: ignore[call-arg]
+        if cursor > last:
+            break
         m[CURSOR] = cursor
-        m[wheel + (cursor & mask)] = NOBODY
+        place = cursor & mask
+        r = m[wheel + place]
+        m[wheel + place] = NOBODY
+        held = m[filled + (place >> 6)] & ~(1 << (place & 63))
+        m[filled + (place >> 6)] = held
+        if held:
+            following = m[wheel + (place & ~63) + lowest_bit(held)]
+            fetch_early(m, following)
+            fetch_early(m, m[following + AT] >> 1)  # where one reader is known, its handle
         if m[r + NEXT] == NOBODY:
             return r
         while r != NOBODY:
@@ -170,5 +192,5 @@ def refill(m: Any, until: int) -> Any:
             push(m, r)
             r = following
         return pop(m)
-    m[CURSOR] = max(cursor, m[CURSOR])
+    m[CURSOR] = max(last, m[CURSOR])
     return NOBODY

@@ -94,6 +94,8 @@ class Result:
     story: list[str] = field(default_factory=list)
     in_flight_max: int = 0
     placement: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    placement_at_end: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    """What the plan in force says when the run ends, further instances included."""
     shared: list[dict[str, Any]] = field(default_factory=list)
     ordering: dict[str, dict[str, float]] = field(default_factory=dict)
     observed: list[Observed] = field(default_factory=list)
@@ -114,6 +116,7 @@ class Result:
             "wall_s": self.wall_s,
             "warnings": self.warnings,
             "changes": self.changes,
+            **({"placement_at_end": self.placement_at_end} if self.placement_at_end != self.placement else {}),
             **({"shared": self.shared} if self.shared else {}),
             **({"ordering": self.ordering} if self.ordering else {}),
             **({"advice": self.advice} if self.advice is not None else {}),

@@ -32,7 +32,10 @@ def check_options(discipline: str | Discipline, latency: str) -> None:
 
 
 def check_placement(deployment: Deployment, placement: Placement) -> None:
-    """Every operator must be somewhere."""
+    """Every operator must be somewhere, as one instance: what is to run beside it comes by a change."""
+    shared = next((stream for stream, further in placement.instances.items() if further), None)
+    if shared is not None:
+        raise CannotRun(f"a run begins with one instance of {shared}: ask for more with `instances`")
     sites = {site.name for site in deployment.sites}
     for node in dataflow(deployment).nodes:
         if placement.homes.get(node.stream) not in sites:

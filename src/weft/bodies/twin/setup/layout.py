@@ -39,6 +39,7 @@ DISCIPLINES: dict[str, Discipline | None] = {
     "slack": lambda promised_ns, left_ns: promised_ns - left_ns,
 }
 SERVICE_NS_MAX = 1e12  # ahead, so that what a million records take together can be counted
+SLOTS = 1 << 14
 SLOTS_COARSE = 1 << 12
 COSTS = {"constant": c.CONSTANT, "uniform": c.UNIFORM, "exponential": c.EXPONENTIAL, "normal": c.NORMAL,
          "empirical": c.EMPIRICAL}  # fmt: skip
@@ -356,14 +357,14 @@ def _ways(a: Arena, ways: Ways, sites: dict[str, int]) -> tuple[dict[tuple[str, 
 
 
 def _loop(a: Arena, sources: dict[str, int], options: Options, ranked: int, events_per_s: float, fixed: int) -> None:
-    """The wheels, slots about four events wide; the log; and last, since it grows, the pool of records."""
-    # Narrower slots are mostly empty, and walking over them costs more than a heap of four.
-    width = max(0, int(NS_PER_S / min(events_per_s, 1e9)).bit_length() + 1)
-    slots = 1 << 14 if events_per_s > 20_000 else 1 << 12
+    """The wheels, slots about an event wide; the log; and last, since it grows, the pool of records."""
+    # In wider slots events wait in the heap, which is sorted; of narrower ones a turn of the wheel is soon over.
+    width = max(0, int(NS_PER_S / min(events_per_s, 1e9)).bit_length() - 1)
+    slots = SLOTS
     records_n = max(RECORDS_FIRST, 2 * a.get(c.SPARE))
     a.scalars({
         c.WHEEL: a.rows(slots, c.NOBODY), c.WHEEL_MASK: slots - 1, c.WIDTH: width, c.CURSOR: -1, c.RANKED: ranked,
-        c.COARSE: a.rows(SLOTS_COARSE, c.NOBODY), c.COARSE_MASK: SLOTS_COARSE - 1,
+        c.FILLED: a.rows(slots // 64), c.COARSE: a.rows(SLOTS_COARSE, c.NOBODY), c.COARSE_MASK: SLOTS_COARSE - 1,
         c.COARSE_SHIFT: slots.bit_length() - 1,
         c.LOG: a.rows(3 * (options.log_room + a.get(c.SPARE) + c.READERS_MAX)), c.LOG_ROOM: options.log_room,
         c.TODO: a.rows(c.TODO_SIZE), c.CONTRIBUTING: int(options.contributing), c.RECORDS_MAX: options.records_max,

@@ -233,8 +233,13 @@ def told(deployment: Deployment, placement: Placement, result: Result, costs: Ba
         {**row, "site": row["site"].partition(SEPARATOR)[0]} for row in result.operator_rows if row["query"] != RELAYS
     ]
     result.placement = placement.as_json()
+    result.placement_at_end = {
+        query: {name: [site_of(place) for place in places] for name, places in operators.items()}
+        for query, operators in result.placement_at_end.items()
+        if query != RELAYS
+    }
     return result
 
 
 def _told_move(move: Move) -> Move:
-    return replace(move, from_=move.from_.partition(SEPARATOR)[0], to=move.to.partition(SEPARATOR)[0])
+    return replace(move, from_=site_of(move.from_), to=site_of(move.to))

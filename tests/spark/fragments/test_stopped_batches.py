@@ -1,0 +1,116 @@
+"""Wherever a stop meets a batch, what Spark counts of it is told once: by this epoch, or by the one that repeats it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.spark.storage.cut_disk import CutDisk
+from tests.spark.storage.fake_spark import TOTAL, Engine, World, expected
+from weft.bodies.live.counts import Counts
+from weft.protocol.reporting import BatchDone
+from weft.spark.fragments import lifecycle
+from weft.spark.fragments.lifecycle import FragmentRun
+from weft.spark.fragments.writing import Closed
+
+STOPPED = 2  # the batch that the stop meets
+
+
+class Query:
+    """A streaming query as Spark drives it: a written batch is committed, then reported; a stop breaks that off."""
+
+    def __init__(self, engine: Engine, counts: Counts, slow: bool) -> None:
+        self.engine, self.counts, self.slow = engine, counts, slow
+        self.rows, self.reported, self.stopped = 0, -1, False
+        self.todo: list[Callable[[], None]] = []
+        self._jsq = SimpleNamespace(lastProgress=self._last_progress)
+        work = engine._work
+
+        def counted(rows: list[int], batch: int) -> list[str]:
+            self.rows += len(rows)
+            return work(rows, batch)
+
+        engine._work = counted  # type: ignore[method-assign]
+
+    def write(self) -> int | None:
+        """The next batch up to where it is written."""
+        batch = self.engine.plan()
+        self.todo = []
+        if batch is not None:
+            self.rows = 0
+            self.engine.write(batch)
+            self.todo = [lambda: self.engine.commit(batch), lambda: self._report(batch)]
+        return batch
+
+    def go_on(self, steps: int = 1) -> None:
+        """So many steps more, unless it was stopped."""
+        for _ in range(steps):
+            if self.todo and not self.stopped:
+                self.todo.pop(0)()
+
+    def _report(self, batch: int) -> None:
+        self.reported = batch
+        self.counts.take(BatchDone("q.keep", 0, batch, 1, {"n": self.rows}))
+
+    def _last_progress(self) -> Any:
+        return None if self.reported < 0 else SimpleNamespace(batchId=lambda: self.reported)
+
+    @property
+    def isActive(self) -> bool:
+        if not self.slow:
+            self.go_on()  # Spark works on while somebody waits for it
+        return not self.stopped
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def launched(
+    folder: Path, counts: Counts, monkeypatch: pytest.MonkeyPatch, slow: bool = False
+) -> tuple[World, FragmentRun, Query]:
+    """A life of the fragment that reads files, and who follows it."""
+    world = World(folder, CutDisk(folder), monkeypatch)
+    query = Query(world.engines[0], counts, slow)
+    run = object.__new__(FragmentRun)
+    run.writer, run.query, run.over, run.clean = world.engines[0].writer, query, False, False  # type: ignore[assignment]
+    return world, run, query
+
+
+@pytest.mark.parametrize(
+    ("point", "clean"),
+    [
+        ("in the batch", False), ("written", False), ("written, and Spark is slow", False), ("committed", False),
+        ("committed", True), ("reported", False), ("reported", True),
+    ],
+)  # fmt: skip
+def test_a_stop_leaves_no_batch_uncounted_and_counts_none_twice(
+    point: str, clean: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, slow = Counts(), "slow" in point
+    if slow:
+        monkeypatch.setattr(lifecycle, "REPORT_S_MAX", 0.0)
+    _, run, query = launched(tmp_path, counts, monkeypatch, slow)
+    for _ in range(STOPPED):
+        query.write()
+        query.go_on(2)
+    if point == "in the batch":
+        work = query.engine._work
+        query.engine._work = lambda rows, batch: (run.writer.close(), work(rows, batch))[1]  # type: ignore
+    with suppress(Closed):
+        query.write()
+        query.go_on(("written", "committed", "reported").index(point) if point != "in the batch" and not slow else 0)
+    if point == "in the batch":
+        query.go_on()  # it may still come to its commit
+    run.stop(clean)
+
+    world, _, query = launched(tmp_path, counts, monkeypatch)
+    while query.write() is not None:
+        query.go_on(2)
+    assert counts.fragments["q.keep"].sources["n"].records == TOTAL
+    world.run()
+    assert world.delivered() == expected()
