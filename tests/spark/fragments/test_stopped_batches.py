@@ -93,7 +93,7 @@ def test_a_stop_leaves_no_batch_uncounted_and_counts_none_twice(
 ) -> None:
     counts, slow = Counts(), "slow" in point
     if slow:
-        monkeypatch.setattr(lifecycle, "REPORT_S_MAX", 0.0)
+        monkeypatch.setattr(lifecycle, "REPORT_S_MAX", 0.0, raising=False)
     _, run, query = launched(tmp_path, counts, monkeypatch, slow)
     for _ in range(STOPPED):
         query.write()

@@ -172,7 +172,7 @@ def refill(m: Any, until: int) -> Any:
         if held == 0:
             cursor |= 63
             continue
-        cursor += lowest_bit(held)  # type: ignore[call-arg]
+        cursor += lowest_bit(held)
         if cursor > last:
             break
         m[CURSOR] = cursor

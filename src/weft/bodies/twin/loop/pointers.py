@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 from weft.plan.compiled import compiled as _compiled
 
 _POINTER: Any = types.CPointer
+_cgutils: Any = cgutils  # not typed
 
 
 def _pointer(kind: Any) -> Any:
@@ -36,9 +37,7 @@ floats: Any = intrinsic(_pointer(types.float64))
 """Floats at an address; the caller keeps the array alive."""
 
 
-@intrinsic
-def lowest_bit(context: Any, number: Any) -> Any:
-    """The place of the lowest bit that is set in a whole number other than 0."""
+def _lowest_bit(context: Any, number: Any) -> Any:
     del context, number
 
     def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -48,22 +47,28 @@ def lowest_bit(context: Any, number: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-@intrinsic
-def fetch_early(context: Any, pointer: Any, at: Any) -> Any:
-    """Has a cache line of the memory brought near, for it will be asked for soon; whatever `at` is, nothing fails."""
+lowest_bit: Any = intrinsic(_lowest_bit)
+"""The place of the lowest bit that is set in a whole number other than 0."""
+
+
+def _fetch_early(context: Any, pointer: Any, at: Any) -> Any:
     del context, at
 
     def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
         del signature
         small, byte = ir.IntType(32), ir.IntType(8).as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [byte, small, small, small])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")  # type: ignore[no-untyped-call]
+        function = _cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         where = builder.bitcast(builder.gep(args[0], [args[1]]), byte)
         # To be read, kept in all caches, data.
         builder.call(function, [where, ir.Constant(small, 0), ir.Constant(small, 3), ir.Constant(small, 1)])
         return target.get_dummy_value()
 
     return types.void(pointer, types.int64), generate
+
+
+fetch_early: Any = intrinsic(_fetch_early)
+"""Has a cache line of the memory brought near, for it will be asked for soon; wherever that is, nothing fails."""
 
 
 def compiled(function: Any) -> Any:
