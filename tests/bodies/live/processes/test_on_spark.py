@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,24 @@ queries:
 scenario: [{at_s: 1.5, move: q.small, to: edge}]
 """
 RECORDS = 1000
+WITH_STATE = """
+weft: 1
+sites: [{name: edge}, {name: core}]
+links: [{from: edge, to: core}]
+sources:
+  - {name: lines, site: edge, format: replay, path: lines.csv, schema: "ts TIMESTAMP, v BIGINT", event_time: ts,
+     arrivals: {kind: constant, rate_per_s: 200}}
+queries:
+  - name: q
+    operators:
+      - {name: good, from: lines, sql: "SELECT * FROM lines WHERE v % 2 = 0", site: edge}
+      - {name: sums, from: good, watermark: 1 second, site: core,
+         sql: "SELECT window(ts, '10 seconds') w, count(*) n, sum(v) s FROM good GROUP BY 1"}
+      - {name: shown, from: sums, sql: "SELECT n, s FROM sums", site: core}
+    sink: {from: shown, format: csv, path: out, site: core}
+scenario: [{at_s: 1.5, move: q.sums, to: edge}]
+"""
+A_WINDOW = 100  # records
 
 
 started: list[Started] = []
@@ -124,6 +143,21 @@ def test_an_operator_moves_from_one_process_to_another_and_every_record_arrives_
     for pid in (edge, core):
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["folder", "mirror"])
+def test_an_operator_moves_from_one_process_to_another_with_its_state(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "weft.yaml").write_text(f"{WITH_STATE}channels: {{kind: {kind}}}\n")
+    begin = datetime(2024, 1, 1, tzinfo=UTC)
+    moments = [begin + timedelta(milliseconds=100 * v) for v in range(RECORDS)]
+    lines = [f"{moment:%Y-%m-%d %H:%M:%S.%f},{v}\n" for v, moment in enumerate(moments)]
+    (tmp_path / "lines.csv").write_text("".join(lines))
+    [move] = Started(tmp_path).end()["moves"]
+    assert (move.get("state", "done"), move["from"], move["to"]) == ("done", "core", "edge"), move
+    rows = sorted(line for path in (tmp_path / "out").glob("*.csv") for line in path.read_text().splitlines())
+    windows = [range(first, first + A_WINDOW, 2) for first in range(0, RECORDS, A_WINDOW)]
+    assert rows == sorted(f"{len(window)},{sum(window)}" for window in windows)
 
 
 def whole(
