@@ -91,8 +91,9 @@ def hand_throughput(session: Any, data: Path, folder: Path) -> dict[str, float]:
 
 def runs_of(run: Run) -> dict[str, Any]:
     """The runs of all fragments, also where an earlier version of Weft is measured."""
-    sites: Any = getattr(run, "sites", None) or run.progress.engine  # type: ignore[union-attr]
-    runs: dict[str, Any] = sites.runs
+    engine: Any = getattr(run.progress, "engine", None)  # of all sites, before each had one of its own
+    sites: Any = run.sites
+    runs: dict[str, Any] = (engine or sites).runs
     return runs
 
 

@@ -109,10 +109,10 @@ def test_measurements_that_make_no_sense_are_passed_over(tmp_path: Path, line: s
 
 
 def test_an_answer_that_cannot_be_read_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.cli import move
+    from weft.cli import asking
 
     file = written(tmp_path)
-    monkeypatch.setattr(move.time, "time_ns", lambda: 7)
+    monkeypatch.setattr(asking.time, "time_ns", lambda: 7)
     with running(tmp_path):
         (tmp_path / STATE / "requests").mkdir(parents=True)
         (tmp_path / STATE / "requests" / "7.answer.json").write_bytes(BINARY)
@@ -133,12 +133,15 @@ def test_a_request_that_cannot_be_read_is_no_end_of_the_run(tmp_path: Path) -> N
     folder = tmp_path / "requests"
     (folder / "5.json").mkdir(parents=True)
     (folder / "1.json").write_bytes(BINARY)
-    for number, text in enumerate(("[]", "", '{"query": "q", "operator"', '{"query": 1, "operator": 2, "to": 3}'), 6):
+    texts = ("[]", "", '{"query": "q", "operator"', '{"query": 1, "operator": 2, "to": 3}')
+    texts += ('{"add": {}}', '{"remove": 1}')
+    for number, text in enumerate(texts, 6):
         (folder / f"{number}.json").write_text(text)
     for _ in range(2):
         Steering(run).answer()  # type: ignore[arg-type]
-    assert sorted(path.name for path in folder.iterdir()) == [f"{number}.unreadable" for number in (1, 5, 6, 7, 8, 9)]
-    assert len(told) == 6
+    left = [f"{number}.unreadable" for number in (1, 10, 11, 5, 6, 7, 8, 9)]
+    assert sorted(path.name for path in folder.iterdir()) == left
+    assert len(told) == 8
     assert str(folder / "1.unreadable") in told[0]
 
 

@@ -74,7 +74,7 @@ def test_a_start_without_an_answer_is_said_again_so_many_times_and_then_given_up
     again = [Send("a", StartFragment("f", 1)), SetTimer("f", 100)]
     assert told(conductor, Want("f", "a"), WAIT) == again
     assert told(conductor, WAIT) == again
-    assert told(conductor, WAIT) == [GaveUp("f", "site a does not answer")]
+    assert told(conductor, WAIT) == [GaveUp("f", "site a does not answer", silent=True)]
 
 
 def test_a_site_that_is_launching_is_waited_for_with_new_patience(conductor: Conductor) -> None:
@@ -94,7 +94,8 @@ def test_a_running_fragment_is_asked_after(conductor: Conductor) -> None:
 
 
 def test_a_silent_site_is_given_up_also_while_running(conductor: Conductor) -> None:
-    assert told(conductor, Want("f", "a"), running(), WAIT, WAIT, WAIT, WAIT) == [GaveUp("f", "site a does not answer")]
+    last = told(conductor, Want("f", "a"), running(), WAIT, WAIT, WAIT, WAIT)
+    assert last == [GaveUp("f", "site a does not answer", silent=True)]
 
 
 def test_a_failed_fragment_starts_again_with_a_higher_epoch_after_growing_delays_then_is_given_up(
@@ -168,7 +169,20 @@ def test_what_runs_under_another_epoch_is_told_to_stop(conductor: Conductor) -> 
 
 
 def test_what_was_given_up_and_speaks_after_all_is_told_to_stop(conductor: Conductor) -> None:
-    assert told(conductor, Want("f", "a"), WAIT, WAIT, WAIT, running()) == [Send("a", StopFragment("f", 1))]
+    told(conductor, Want("f", "a"), FragmentFailed("f", 1, "x", True))
+    assert told(conductor, running()) == [Send("a", StopFragment("f", 1))]
+
+
+def test_what_was_given_up_with_a_silent_site_and_runs_after_all_is_taken_on(conductor: Conductor) -> None:
+    told(conductor, Want("f", "a"), WAIT, WAIT, WAIT)
+    assert told(conductor, running()) == [SetTimer("f", 200), AllRunning()]
+
+
+def test_a_silent_site_that_is_heard_of_is_told_the_same_start_again(conductor: Conductor) -> None:
+    told(conductor, Want("f", "a"), WAIT, WAIT, WAIT)
+    assert told(conductor, Want("f", "a")) == [Send("a", StartFragment("f", 1)), SetTimer("f", 100)]
+    told(conductor, WAIT, WAIT, WAIT)
+    assert told(conductor, Want("f", "b"))[:2] == [Remember("f", 2), Send("b", StartFragment("f", 2))]
 
 
 def test_what_was_given_up_starts_when_it_is_wanted_again(conductor: Conductor) -> None:

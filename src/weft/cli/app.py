@@ -9,7 +9,9 @@ import typer
 
 from weft import __version__
 from weft.cli import (
+    add,
     agent,
+    apply,
     bench,
     calibrate,
     check,
@@ -76,6 +78,9 @@ COMMANDS = (
     (logs.logs, "Show what sites heard and did."),
     (explain.explain, "Show why operators are where they are."),
     (move.move, "Let an operator of a run change its site."),
+    (add.add, "Let queries come to a run."),
+    (add.remove, "Let a query of a run go."),
+    (apply.apply, "Bring what runs to what the file says now."),
     (stop.stop, "Stop a run in order."),
     (keys.keys, "Make the keys of a deployment's processes."),
     (order.order, "Put a recorded stream in order."),

@@ -35,7 +35,7 @@ def explain(
     \b
     Example:  weft explain examples/meters/deployment.yaml north.neighbourhoods
     """
-    from weft.bodies.live.sharing import as_held
+    from weft.bodies.live.sharing import with_beside
     from weft.plan.dataflow.shared_streams import shared_streams
 
     _, deployment = read(file)
@@ -44,7 +44,7 @@ def explain(
         show_decisions(found, json)
         return
     in_force = plan_in_force(found.folder)
-    deployment = deployment if in_force is None else as_held(deployment, in_force)
+    deployment = deployment if in_force is None else with_beside(deployment, in_force)
     pieces = _pieces(deployment, found)
     if fragment is not None:
         pieces = [_wanted(pieces, fragment)]

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json as encoding
-import time
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from weft.cli.held import Held, held
-from weft.cli.output import WRONG_INPUT, File, Json, State, fail, note, print_json, say
-
-MOVE_S_MAX = 300.0
-LOOK_S = 0.1
+from weft.cli.asking import ANSWER_S_MAX, ask
+from weft.cli.held import held
+from weft.cli.output import WRONG_INPUT, File, Json, State, fail, print_json, say
 
 
 def move(
@@ -24,7 +19,7 @@ def move(
         list[str] | None,
         typer.Argument(help="Further operators with their sites, in the same change.", metavar="[OPERATOR SITE]..."),
     ] = None,
-    timeout: Annotated[float, typer.Option(metavar="S", min=0, help="How long to wait for the answer.")] = MOVE_S_MAX,
+    timeout: Annotated[float, typer.Option(metavar="S", min=0, help="How long to wait for the answer.")] = ANSWER_S_MAX,
     state: State = None,
     json: Json = False,
 ) -> None:
@@ -47,13 +42,8 @@ def move(
     found = held(file, state)
     if not found.alive():
         fail(f"{file}: nothing runs there, so nothing can move; start it with {found.command('run')}", WRONG_INPUT)
-    folder = found.folder / "requests"
-    folder.mkdir(exist_ok=True)
-    key = f"{time.time_ns()}"
-    aside = folder / f".{key}"
-    aside.write_text(encoding.dumps({"query": query, "operator": name, "to": site, "homes": homes}))
-    aside.rename(folder / f"{key}.json")
-    answer = _wait(found, folder / f"{key}.answer.json", timeout, file)
+    request = {"query": query, "operator": name, "to": site, "homes": homes}
+    answer = ask(found, file, request, timeout, ("state", "why", "from", "to", "pause_ms"))
     if json:
         print_json(answer)
     if answer["state"] == "refused":
@@ -71,27 +61,3 @@ def move(
 
 def _pause(pause_ms: float | None) -> str:
     return "; no record has come since" if pause_ms is None else f", with a pause of {pause_ms:.0f} ms"
-
-
-def _wait(found: Held, path: Path, timeout: float, file: Path) -> dict[str, Any]:
-    asked_s = time.monotonic()
-    told = False
-    while not path.exists():
-        waited_s = time.monotonic() - asked_s
-        if not found.alive():
-            fail(f"{file}: the run ended before it answered")
-        if waited_s >= timeout:
-            fail(f"{file}: no answer after {waited_s:.0f} s; {found.command('logs')} tells what goes on")
-        if waited_s > 2 and not told:
-            told = True
-            note("waiting for a batch boundary")
-        time.sleep(LOOK_S)
-    try:
-        answer = encoding.loads(path.read_text(encoding="utf-8"))
-        missing = [key for key in ("state", "why", "from", "to", "pause_ms") if key not in answer]
-    except (ValueError, TypeError):
-        missing = ["all of it"]
-    path.unlink()
-    if missing:
-        fail(f"{path}: the answer cannot be read; {found.command('status')} shows where things are now")
-    return answer  # type: ignore[no-any-return]

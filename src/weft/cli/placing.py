@@ -75,7 +75,7 @@ class Ground:
 def ground(file: Path, deployment: Deployment, state: Path | None, fresh: bool = False) -> Ground:
     """All that is known of a deployment before anything is placed."""
     from weft.bodies.live.calibration import known_costs
-    from weft.bodies.live.sharing import as_held
+    from weft.bodies.live.sharing import with_beside
     from weft.bodies.live.state import state_folder
     from weft.plan import counting_hops
     from weft.plan.dataflow.real_time import with_real_time
@@ -83,7 +83,7 @@ def ground(file: Path, deployment: Deployment, state: Path | None, fresh: bool =
     folder = state_folder(file, state)
     held = in_force(folder)
     if held is not None and not fresh:
-        deployment = as_held(deployment, held)
+        deployment = with_beside(deployment, held)
     deployment = with_real_time(deployment)
     known, measured = as_measured(file, deployment, state)
     seen, series = by_series(file, known, state)

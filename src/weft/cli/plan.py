@@ -24,6 +24,7 @@ from weft.cli.output import (
     warnings_of,
 )
 from weft.cli.placing import ground, placed
+from weft.cli.plan_add import plan_with, print_compared
 from weft.cli.planned import planned_json, with_policy
 from weft.cli.tables import shared_lines
 
@@ -40,6 +41,10 @@ def plan(
     plot: Annotated[Path | None, typer.Option(help="Draw sites, links and operators into this file.")] = None,
     replicas: Annotated[int, typer.Option(help="Also place backups, so many replicas of each operator in all.")] = 1,
     ideal: Ideal = False,
+    add: Annotated[
+        Path | None,
+        typer.Option(metavar="QUERY.yaml", help="As if these queries came: what is shared, promises before and after."),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="As a run that starts over, whatever runs by now.")] = False,
     state: State = None,
     json: Json = False,
@@ -48,12 +53,15 @@ def plan(
 
     \b
     Example:  weft plan examples/meters/deployment.yaml --policy near
+              weft plan examples/meters/deployment.yaml --add examples/meters/peaks.yaml
     """
     from weft.plan import NoPlacement
     from weft.plan.dataflow.real_time import real_time, real_time_notes
 
     if compare and plot is not None:
         fail("--plot draws one placement, --compare has many: draw one with --policy P --plot F", WRONG_INPUT)
+    if add is not None and (compare or plot is not None or replicas != 1):
+        fail("--add shows one plan beside another: leave out --compare, --plot and --replicas", WRONG_INPUT)
     report, deployment = read(file)
     if policy is not None:
         deployment = with_policy(deployment, policy)
@@ -68,7 +76,10 @@ def plan(
         from weft.cli.picture import draw
 
         draw(deployment, placement, plot)
-    planned = planned_json(deployment, placement, found.model_costs(ideal))
+    if add is None:
+        planned = planned_json(deployment, placement, found.model_costs(ideal))
+    else:
+        planned, deployment = plan_with(file, report, found, add, state, fresh or policy is not None, seed, ideal)
     planned |= found.as_json()
     planned["warnings"] = [*warnings_of(report), *found.taken, *planned["warnings"]]
     planned["real_time"] = list(real_time(deployment))
@@ -82,6 +93,7 @@ def plan(
         print_json(planned)
     else:
         _print(deployment, planned)
+        print_compared(planned)
         for told in planned["notes"]:
             say(told)
 

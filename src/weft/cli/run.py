@@ -84,13 +84,18 @@ def run(
     for warning in warnings:
         note(f"warning: {warning}")
     from weft.bodies.live.run import Options, Run
-    from weft.bodies.live.state import state_folder
+    from weft.bodies.live.state import CannotRun, state_folder
     from weft.spark.storage.private import private_files
 
     private_files()
     folder = state_folder(file, state)
     before = placed(file, deployment, state, fresh=fresh) if twin else None
-    made = Run(deployment, folder, Options(seconds, until_done, fresh, state), _house(file) if processes else None)
+    assert report.deployment is not None
+    try:
+        options = Options(seconds, until_done, fresh, state)
+        made = Run(report.deployment, folder, options, _house(file) if processes else None)
+    except CannotRun as error:
+        fail(f"{file}: {error}", WRONG_INPUT)
     if fresh and not yes:
         _ask(made, file)
     driven, summary = _drive(made, file, state, json)
@@ -102,7 +107,7 @@ def run(
     if json:
         print_json(summary)
     else:
-        _print(file, state, deployment, folder, summary, driven)
+        _print(file, state, made.deployment, folder, summary, driven)
 
 
 def _house(file: Path) -> Any:

@@ -5,6 +5,7 @@ from weft.model.control import Advise, Balance, Control, Place, Relief, Scale, S
 from weft.model.dataflow import Dataflow, LateOutlet, Node, Outlet, dataflow, late_outlets, sink_name
 from weft.model.deployment import Deployment
 from weft.model.observed import (
+    Machine,
     Observed,
     ObservedOperator,
     ObservedQuery,
@@ -30,11 +31,12 @@ from weft.model.queries import (
     Watermark,
 )
 from weft.model.running import Channels, Spark, Store
-from weft.model.scenario import CrashAt, Happening, MoveAt, PartitionAt, RateAt, RestartAt
+from weft.model.scenario import AddAt, CrashAt, Happening, MoveAt, PartitionAt, RateAt, RemoveAt, RestartAt
 from weft.model.sharing import Sharing
 from weft.model.sites import Batch, Link, Site
 
 __all__ = [
+    "AddAt",
     "Advise",
     "Arrivals",
     "Balance",
@@ -52,6 +54,7 @@ __all__ = [
     "Late",
     "LateOutlet",
     "Link",
+    "Machine",
     "MoveAt",
     "Node",
     "Observed",
@@ -73,6 +76,7 @@ __all__ = [
     "Queue",
     "RateAt",
     "Relief",
+    "RemoveAt",
     "RestartAt",
     "Scale",
     "Serve",

@@ -37,15 +37,32 @@ class ObservedOperator:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedSite:
-    """The share of its capacity that a site used in the period, and whether it was up at the end of it.
+class Machine:
+    """What a site knows of the machine that it stands on, and how long a word to each neighbour and its answer take.
 
-    `time_ms` is how long records were there on the mean, from coming to an operator to being through with it.
+    `cpu_idle` is a share of all its cores; `load` is over 1, 5 and 15 minutes. What it cannot tell is None.
+    """
+
+    cpu_idle: float | None = None
+    load: tuple[float, ...] | None = None
+    memory_mb: int | None = None
+    memory_free_mb: int | None = None
+    disk_free_mb: int | None = None
+    round_trip_ms: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSite:
+    """The share of its capacity that a site used in the period, whether it was up at its end, and its machine then.
+
+    `time_ms` is how long records were there on the mean, from coming to an operator to being through with it. Live,
+    `machine` is what the site itself tells of the machine that it stands on, which may be that of other sites.
     """
 
     utilisation: float | None = None
     up: bool = True
     time_ms: float | None = None
+    machine: Machine | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from weft.model.queries import Query
+
 
 @dataclass(frozen=True, slots=True)
 class MoveAt:
@@ -47,4 +49,21 @@ class PartitionAt:
     for_s: float
 
 
-Happening = MoveAt | RateAt | CrashAt | RestartAt | PartitionAt
+@dataclass(frozen=True, slots=True)
+class AddAt:
+    """Queries come: those of a file, which it is read with."""
+
+    at_s: float
+    add: str
+    queries: tuple[Query, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveAt:
+    """A query goes."""
+
+    at_s: float
+    remove: str
+
+
+Happening = MoveAt | RateAt | CrashAt | RestartAt | PartitionAt | AddAt | RemoveAt

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from weft.model.placement import Placement
 from weft.model.queries import Query
+from weft.model.sharing import Sharing
 
 By = Literal["person", "scenario", "file", "failover", "promise", "relief", "balance", "scale", "place"]
 """Who asks: somebody at a terminal, the scenario, a file that has changed, or a rule."""
@@ -53,13 +54,22 @@ class TakeOver:
 
 @dataclass(frozen=True, slots=True)
 class AddQuery:
-    """Queries more, which may read one another's streams; their operators at these sites, named by streams."""
+    """Queries more, which may read one another's streams; their operators at these sites, named by streams.
+
+    Where they share among one another, `sharing` has them as written, and which streams stand for which.
+    """
 
     queries: tuple[Query, ...]
     homes: Mapping[str, str]
     reasons: Mapping[str, str] = field(default_factory=dict)
     reason: str = "the query is new"
     by: By = "file"
+    sharing: Sharing | None = None
+
+    @property
+    def written(self) -> tuple[Query, ...]:
+        """The queries as written."""
+        return self.queries if self.sharing is None else self.sharing.written
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +84,22 @@ class RemoveQuery:
 Wish = MoveTo | Replace | ScaleTo | TakeOver | AddQuery | RemoveQuery
 
 
-def in_words(wish: Wish) -> str:
-    """What a wish asks for, as lists of changes tell it."""
+SPOKEN = {"file": "person", "failover": "heal", "promise": "relief"}
+"""As whose wish a change is told of, where that is another word: who changes the file is a person."""
+
+
+def plain_wish(wish: Wish) -> dict[str, Any]:
+    """A wish in plain values, by its verb."""
     match wish:
         case MoveTo(homes=homes):
-            return "move " + ", ".join(f"{stream} to {site}" for stream, site in homes.items())
-        case Replace():
-            return "place everything anew"
+            return {"move": dict(homes)}
+        case Replace(placement=placement):
+            return {"replace": dict(placement.homes)}
         case ScaleTo(stream=stream, sites=sites):
-            return f"run {stream} at {', '.join(sites)}"
+            return {"scale": stream, "to": list(sites)}
         case TakeOver(site=site, homes=homes):
-            return f"take over from {site}: " + ", ".join(f"{stream} to {to}" for stream, to in homes.items())
+            return {"take_over": site, "to": dict(homes)}
         case AddQuery(queries=queries):
-            return "add " + ", ".join(query.name for query in queries)
+            return {"add": [query.name for query in queries]}
         case RemoveQuery(query=query):
-            return f"remove {query}"
+            return {"remove": query}

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from weft.model import Machine
 from weft.protocol.words import Epoch, Message, Name, Parcel, Reason
 
 STARTING, READY, FAILED = "starting", "ready", "failed"
@@ -24,7 +25,7 @@ class RunsHere(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AgentHere(Message, frozen=True):
-    """An agent is there: its process, where Spark shows itself, what runs; `facts` where the desk wanted them."""
+    """An agent is there: its process and machine, where Spark shows itself, what runs; `facts` where wanted."""
 
     life: Name
     pid: int
@@ -33,6 +34,7 @@ class AgentHere(Message, frozen=True):
     ui: str = ""
     runs: tuple[RunsHere, ...] = ()
     facts: Parcel = Parcel()
+    machine: Machine | None = None
 
 
 class DeskHere(Message, frozen=True):
@@ -48,10 +50,22 @@ class DeskHere(Message, frozen=True):
     wants_facts: bool = False
 
 
+class CutOff(Message, frozen=True):
+    """Let nothing pass between you and another site for so many seconds, as if the way were cut."""
+
+    life: Name
+    site: Name
+    for_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)]
+
+
+class Neighbour(Message, frozen=True):
+    """A site is there: said to its neighbours so that there is a connection, whose round trips are measured."""
+
+
 class EndAgent(Message, frozen=True):
     """The run is over: end in order."""
 
     life: Annotated[str, msgspec.Meta(max_length=500)] = ""
 
 
-MESSAGES = AgentHere | DeskHere | EndAgent
+MESSAGES = AgentHere | DeskHere | CutOff | Neighbour | EndAgent

@@ -63,24 +63,34 @@ class Embedded:
     bad: dict[str, int] = field(default_factory=dict)
     lent: Lent | None = None
     ui: str | None = None
+    times: Times = field(default_factory=lambda: Times({}))
 
     def engines(
         self, times: Times, between: Callable[[str, str], Way | None], asked: Asked
     ) -> Callable[[str], SparkEngine]:
         """What makes the engine of a site, when it starts and each time it comes back."""
-        context = RunContext(self.deployment, self.folders, self.analysis.schemas, measured=asked.measured)
         ways = Ways(self.session, times, lambda commit: None, asked.until_done, self.totals)
         stages = StageTimes(self.session)
+        self.times = times
 
         def engine(site: str) -> SparkEngine:
+            context = RunContext(self.deployment, self.folders, self.analysis.schemas, measured=asked.measured)
             bad = {
                 one.name: self.bad[one.name]
                 for one in self.deployment.sources
                 if one.site == site and one.name in self.bad
             }
-            return SparkEngine(site, ways, context, between, stages, bad)
+            return SparkEngine(site, replace(ways, times=self.times), context, between, stages, bad)
 
         return engine
+
+    def tried(self, deployment: Deployment) -> Analysis:
+        """What Spark says of a deployment that has more queries; BadOperator names the first that it refuses."""
+        return analyse(self.session, deployment)
+
+    def learn(self, deployment: Deployment, analysis: Analysis, times: Times) -> None:
+        """From now on engines that are made anew know these queries."""
+        self.deployment, self.analysis, self.times = deployment, analysis, times
 
     def alive(self, grace_s: float = 0.0) -> bool:
         """Whether Spark's Java process still runs, given a moment to be gone; one of somebody else is taken to."""
@@ -109,7 +119,9 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     sweep_aside(deployment, folders)
     conf = with_jars(spark.conf) if needs_connector(deployment) else spark.conf
     master = with_threads(spark.master or MASTER, real_time_tasks(deployment))
-    session = start_session(folders.logs, [deployment.folder], master, conf, record, slow)
+    # Python processes of a Spark that is there serve all whose paths are the same: one more path, and all start anew.
+    modules = [deployment.folder] if lent is None or _calls_functions(deployment) else []
+    session = start_session(folders.logs, modules, master, conf, record, slow)
     try:
         found = _prepared(session, deployment, folders, lent, [site.name for site in deployment.sites])
         open_flows(deployment, folders, factors)
@@ -117,6 +129,10 @@ def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tupl
     except BaseException:
         let_go(session, lent)
         raise
+
+
+def _calls_functions(deployment: Deployment) -> bool:
+    return any(operator.call is not None for query in deployment.queries for operator in query.operators)
 
 
 def with_threads(master: str, tasks: int) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from weft.model import sink_name
+from pyspark.sql.types import StructType
+
+from weft.model import Deployment, sink_name
 from weft.plan.changing.task import GoesOn, Task
+from weft.plan.dataflow.event_times import Times
 from weft.plan.network.paths import Path as Way
 from weft.protocol.change_messages import After
 from weft.protocol.reporting import Measured
@@ -14,9 +17,10 @@ from weft.spark.ahead import Ahead
 from weft.spark.channels.channel import reader_name
 from weft.spark.channels.gate import Gate
 from weft.spark.channels.position import reaches
+from weft.spark.checkpoints.inspection import begin_anew
 from weft.spark.fragments.draining import DrainingRun, Ways
 from weft.spark.fragments.lifecycle import FragmentRun
-from weft.spark.fragments.outputs import places, sink_log
+from weft.spark.fragments.outputs import claims_of, places, sink_log
 from weft.spark.fragments.positions import Standing
 from weft.spark.fragments.real_time import RealTimeRun, runs_in_real_time
 from weft.spark.fragments.wiring import RunContext
@@ -44,6 +48,12 @@ class SparkEngine:
         self._ask_before_end: Callable[[str, Callable[[], bool]], None] = lambda fragment, alive: None
         self.ways = replace(ways, on_commit=self.measures.committed, before_end=self._before_end)
         self.ahead = Ahead(self.ways, self.context)
+
+    def learn(self, deployment: Deployment, schemas: dict[str, StructType], times: Times) -> None:
+        """What is made ready and started from now on may be of these queries; what runs goes on as it is."""
+        self.context = replace(self.context, deployment=deployment, schemas=schemas)
+        self.ways = replace(self.ways, times=times)
+        self.ahead.ways, self.ahead.context = self.ways, self.context
 
     def asks_before_end(self, ask: Callable[[str, Callable[[], bool]], None]) -> None:
         """Let somebody be asked before a fragment ends the streams of its sources."""
@@ -80,6 +90,8 @@ class SparkEngine:
             gate = Gate(folders.gate(task.fragment.id, task.generation), disk=folders.disk)
             if task.gate is not None and not gate.is_open():
                 gate.open(task.gate)
+            claims = claims_of(self.context.deployment, folders)
+            begin_anew(folders, task.fragment, task.generation, task.gate, claims)
             kind = RealTimeRun if runs_in_real_time(self.context, task.fragment) else DrainingRun
             run = kind(self.ways, self.context, task.fragment, epoch, task.generation)
             run.warm = self.ahead.take_planned(task.fragment)

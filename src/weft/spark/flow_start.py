@@ -29,7 +29,7 @@ def _planned_s(deployment: Deployment, folders: Folders, flows: dict[str, Any]) 
         if source.arrivals is None or not source.facts.timed:
             continue
         flow = Flow(source.arrivals, sources.seed_of(source), [tuple(f) for f in flows["factors"].get(source.name, [])])
-        for checkpoint in (folders.state / "fragments").glob("*/checkpoint-*"):
+        for checkpoint in folders.checkpoints():
             batch = last_planned(checkpoint)
             offsets = None if batch is None else read_offsets(checkpoint, batch)
             for name in offsets.ends if offsets else ():

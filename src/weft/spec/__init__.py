@@ -1,5 +1,6 @@
 """What did the user write? Files and the Python API, to model; every error names file, line and field."""
 
+from weft.spec.added import Added, as_plain_queries, check_added, plain_added
 from weft.spec.canonical import Relation, meaning_of, origin
 from weft.spec.code import fingerprint
 from weft.spec.conf import is_kept
@@ -21,13 +22,14 @@ from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
 from weft.spec.reads import after_what_they_read, with_named_reads
 from weft.spec.spelling import interval_us
-from weft.spec.sql import with_reads_from
+from weft.spec.sql import same_but_filter, with_reads_from
 from weft.spec.store import store_of
 from weft.spec.streams import columns, event_time_of
 
 __all__ = [
     "AT_ONCE",
     "AVAILABLE_POLICIES",
+    "Added",
     "Problem",
     "Relation",
     "Report",
@@ -35,8 +37,10 @@ __all__ = [
     "absolute",
     "after_what_they_read",
     "as_plain",
+    "as_plain_queries",
     "changes_count",
     "check",
+    "check_added",
     "columns",
     "ddl",
     "event_time_of",
@@ -52,6 +56,8 @@ __all__ = [
     "order_of",
     "origin",
     "passes_through",
+    "plain_added",
+    "same_but_filter",
     "schema",
     "sole_filter",
     "store_of",

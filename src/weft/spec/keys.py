@@ -400,15 +400,35 @@ HAPPENING = ByVerb(
                 Key("for_s", _POSITIVE, "for how long", required=True),
             ),
         ),
+        "add": Table(
+            model.AddAt,
+            "an addition",
+            (
+                _AT,
+                Key("add", Text("a file's path"), "a file with one or more `queries`, which come", required=True),
+            ),
+        ),
+        "remove": Table(
+            model.RemoveAt,
+            "a removal",
+            (
+                _AT,
+                Key("remove", Text("a query's name"), "the query that goes", required=True),
+            ),
+        ),
     },
 )
 
-_KIND = Choice(("folder", "kafka"), ("mirror",))
+_KIND = Choice(("folder", "mirror", "kafka"))
 CHANNELS = Table(
     model.Channels,
     "channels",
     (
-        Key("kind", _KIND, "folder (in the store) | kafka (topics of a broker)"),
+        Key(
+            "kind",
+            _KIND,
+            "folder (in the store) | mirror (of processes: each site its own copy) | kafka (topics of a broker)",
+        ),
         Key("bootstrap", Text('a broker, as "127.0.0.1:9092"', r"[^\s,]+:\d+(,[^\s,]+:\d+)*"), "where the broker is"),
         Key(
             "prefix",

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, RateAt, RestartAt, Source, Walk
+from weft.model import (
+    AddAt,
+    CrashAt,
+    Deployment,
+    MoveAt,
+    PartitionAt,
+    Query,
+    RateAt,
+    RemoveAt,
+    RestartAt,
+    Source,
+    Walk,
+)
 from weft.spec.addresses import check_addresses
 from weft.spec.conf import check_spark
 from weft.spec.ddl import is_timestamp
@@ -110,7 +122,8 @@ def _check_control(deployment: Deployment, problems: Problems) -> None:
 def _check_happening(happening: object, path: str, deployment: Deployment, problems: Problems) -> None:
     match happening:
         case MoveAt(move=target, to=site):
-            targets = [f"{query.name}.{operator.name}" for query in deployment.queries for operator in query.operators]
+            queries = (*deployment.queries, *_coming(deployment))
+            targets = [f"{query.name}.{operator.name}" for query in queries for operator in query.operators]
             check_known("operator", target, targets, f"{path}.move", problems)
             check_site(site, f"{path}.to", deployment, problems)
         case RateAt(rate=rates):
@@ -121,8 +134,16 @@ def _check_happening(happening: object, path: str, deployment: Deployment, probl
             check_site(site, f"{path}.crash", deployment, problems)
         case RestartAt(restart=site):
             check_site(site, f"{path}.restart", deployment, problems)
+        case RemoveAt(remove=name):
+            names = [query.name for query in (*deployment.queries, *_coming(deployment))]
+            check_known("query", name, names, f"{path}.remove", problems)
         case PartitionAt(partition=pair):
             for index, site in enumerate(pair):
                 check_site(site, f"{path}.partition[{index}]", deployment, problems)
             if len(pair) == 2 and pair[0] == pair[1]:
                 problems.error(f"{path}.partition", f"must be two different sites, found `{pair[0]}` twice")
+
+
+def _coming(deployment: Deployment) -> list[Query]:
+    """The queries that the scenario brings."""
+    return [query for what in deployment.scenario if isinstance(what, AddAt) for query in what.queries]

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from weft.model import Deployment
+from weft.model import AddAt, Deployment
+from weft.spec.added import with_scenario_queries
 from weft.spec.keys import DEPLOYMENT, VERSION
 from weft.spec.meaning import check_meaning
 from weft.spec.problems import Problem, Problems, Report, SpecError, join
@@ -37,6 +38,7 @@ def check(path: str | os.PathLike[str]) -> Report:
     deployment = _read(root, str(Path(path).parent), problems)
     if deployment is not None:
         problems.settle()
+        deployment = with_scenario_queries(deployment, problems)
         check_meaning(deployment, problems, blocks)
     errors = tuple(sorted(problems.errors, key=lambda problem: problem.line or 0))
     return Report(file, None if errors else deployment, errors, tuple(problems.warnings))
@@ -47,10 +49,19 @@ def validate(deployment: Deployment) -> tuple[list[Problem], list[Problem]]:
     problems = Problems()
     again = DEPLOYMENT.read(node_of(DEPLOYMENT.plain(deployment)), "", problems)
     again = dataclasses.replace(again, folder=getattr(deployment, "folder", "."))
+    again = _with_coming(again, deployment)
     _check_tuples(deployment, again, "", problems)
     problems.settle()
     check_meaning(with_named_reads(again), problems, frozenset())
     return problems.errors, problems.warnings
+
+
+def _with_coming(again: Deployment, given: Deployment) -> Deployment:
+    """What the scenario's files brought when they were read."""
+    if len(again.scenario) != len(given.scenario):
+        return again
+    both = zip(again.scenario, given.scenario, strict=True)
+    return dataclasses.replace(again, scenario=tuple(one if isinstance(one, AddAt) else read for read, one in both))
 
 
 def _check_tuples(given: Any, read: Any, path: str, problems: Problems) -> None:

@@ -135,6 +135,19 @@ def with_own_reads(sql: str, inputs: Sequence[str]) -> tuple[str, dict[str, tupl
     return sql, names
 
 
+def same_but_filter(one: str, other: str) -> bool:
+    """True if two statements differ in their outermost WHERE alone, so that their columns are the same."""
+    try:
+        trees = [parsed(sql).copy() for sql in (one, other)]
+    except SqlError:
+        return False
+    for tree in trees:
+        if not isinstance(tree, exp.Select):
+            return False
+        tree.set("where", None)
+    return trees[0] == trees[1]
+
+
 def with_reads_from(sql: str, instead: Mapping[str, str]) -> str:
     """The statement reading other streams, which it goes on to call by the old names."""
     by_name = {old.lower(): new for old, new in instead.items()}

@@ -52,7 +52,7 @@ def desk(folder: Path, fake: Fake | Callable[[str], Fake]) -> Iterator[tuple[Des
     sites = Sites(state, engine, transport, lambda line: None)
     for site in deployment.sites:
         sites.start(site.name)
-    body = DeskBody(changes, transport, lambda line: None, lambda site: False)
+    body = DeskBody(changes, transport, lambda line: None, lambda site, silent: False)
     body.start()
     try:
         yield body, changes, sites

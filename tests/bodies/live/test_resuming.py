@@ -244,12 +244,12 @@ def test_of_two_that_claim_a_sink_at_once_one_is_refused(tmp_path: Path) -> None
     first, second = resuming(tmp_path, "one"), resuming(tmp_path, "two")
     for made in (first, second):
         made.look(False)
-    standings = second._standings(None)
+    standings = second.standings(None)
     first.open()
     record = second.state.begin({}, {}, {})
     second.state.is_of(record)
     with pytest.raises(Damaged, match="was made by another run at the same moment"):
-        second._claim(record, standings)
+        second.claim(record, standings)
     assert begin(tmp_path, "one").state.path == tmp_path / "one"
 
 

@@ -16,6 +16,7 @@ import pytest
 import weft
 from tests import ROOT
 from weft.spark.session.lent import Lent, let_go
+from weft.spark.session.private_files import CLASS
 from weft.spark.session.settings import BULK, EXCLUDED, JAVA_OPTIONS, SLOW, settings, with_conf
 from weft.spark.session.starting import start_session
 
@@ -156,6 +157,38 @@ def test_a_run_is_private_uses_the_spark_it_was_told_and_leaves_nothing_in_tempo
     )
     assert again.returncode == 0, again.stderr.decode()[-2000:]
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.spark
+def test_spark_writes_private_files_without_a_process_for_each(spark: Any, tmp_path: Path) -> None:
+    java = spark._jvm
+    files = java.org.apache.hadoop.fs.FileSystem.get(spark.sparkContext._jsc.hadoopConfiguration())
+    assert files.getClass().getName() == CLASS
+    spark.range(10).write.parquet(str(tmp_path / "out"))
+    assert files.mkdirs(java.org.apache.hadoop.fs.Path(str(tmp_path / "made")))
+    assert {oct(path.stat().st_mode & 0o777) for path in (tmp_path / "out").glob("*")} == {"0o600"}
+    assert oct((tmp_path / "made").stat().st_mode & 0o777) == "0o700"
+    # What is to be for others too is set as asked.
+    open_to_all = java.org.apache.hadoop.fs.permission.FsPermission("755")
+    files.setPermission(java.org.apache.hadoop.fs.Path(str(tmp_path / "made")), open_to_all)
+    assert oct((tmp_path / "made").stat().st_mode & 0o777) == "0o755"
+
+
+@pytest.mark.spark
+def test_a_session_beside_a_programs_own_serves_the_next_run_that_asks_for_the_same(spark: Any, tmp_path: Path) -> None:
+    """Spark starts Python processes anew for each session: 2 s of a run's first batch."""
+    found = []
+    for partitions in ("6", "6", "7"):
+        lent = Lent.now()
+        found.append(start_session(tmp_path, conf={"spark.sql.shuffle.partitions": partitions}))
+        let_go(found[-1], lent)
+    assert found[0] is found[1]
+    assert found[2] is not found[0]
+    lent = Lent.now()
+    first, second = (start_session(tmp_path, conf={"spark.sql.shuffle.partitions": "6"}) for _ in range(2))
+    assert first is not second  # two at once are kept apart
+    let_go(first, lent)
+    let_go(second, lent)
 
 
 @pytest.mark.spark

@@ -13,7 +13,7 @@ from weft.bodies.live.controlling import THE_END, Controlling
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.observing import Counting, Observer
 from weft.bodies.live.transport import Transport
-from weft.model import Advise, Deployment, Placement
+from weft.model import Advise, Deployment, Machine, Placement
 from weft.model.wishes import MoveTo
 from weft.protocol.control import AskFor, Consider, Decisions, looks_every_s
 from weft.protocol.machine import Effect
@@ -23,17 +23,28 @@ class Advising(Controlling):
     """A controller that is told what was measured; what rules wish goes to `grant`, unless they only advise."""
 
     def __init__(
-        self, deployment: Deployment, meter: Meter, running: Callable[[], Placement], transport: Transport, story: Tell
+        self,
+        deployment: Deployment,
+        meter: Meter,
+        running: Callable[[], Placement],
+        transport: Transport,
+        story: Tell,
+        machine: Callable[[str], Machine | None] = lambda site: None,
     ) -> None:
         super().__init__(deployment, running, transport, story, advises=deployment.control.advise is not None)
         self.grant: Callable[[MoveTo, Callable[[str | None], None]], object] = lambda wish, told: None
-        self._observer = Observer(deployment, meter)
+        self._observer = Observer(deployment, meter, machine)
         self._period_s = looks_every_s(deployment) or Advise().period_s
         self._due_s = 0.0
         self._looking = False
         self._failure: BaseException | None = None
         # Rules may take longer to look than a person waits: they do it beside the controller.
         self._work = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rules")
+
+    def know(self, deployment: Deployment) -> None:
+        """Rules look at another deployment from now on."""
+        super().know(deployment)
+        self._observer.deployment = deployment
 
     def look(self, at_s: float, progress: Counting, lost: Collection[str]) -> None:
         """Hand on what was measured up to `at_s` seconds of flow, where a period has passed; the first begins one."""

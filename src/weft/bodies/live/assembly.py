@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.bodies.live import journal
+from weft.bodies.live.beside import Beside
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.facts import Facts, meanings
 from weft.bodies.live.state import CannotRun, State
@@ -18,13 +19,14 @@ from weft.plan.network.paths import Paths
 
 
 def assemble(
-    deployment: Deployment, planned: Placement, state: State, facts: Facts
+    deployment: Deployment, planned: Placement, state: State, facts: Facts, beside: Beside | None = None
 ) -> tuple[Changes, tuple[Wish, ...]]:
     """Take up the journal or write the first plan; what changes it, and wishes to be asked for when all runs."""
     rules = Rules(cutting(*meanings(deployment, facts)), Paths(deployment))
     held = journal.read(state)
     plan, wishes = _plan(held, deployment, planned, state, rules)
     changes = Changes(state, rules)
+    changes.beside = beside or Beside()
     changes.begin(plan, held)
     return changes, wishes
 

@@ -9,12 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from weft.bodies.live import journal
+from weft.bodies.live.beside import Beside
 from weft.bodies.live.journal import Held
 from weft.bodies.live.moves import Asked, Move
 from weft.bodies.live.parcels import pack, unpack
+from weft.bodies.live.returning_queries import is_of_query
 from weft.bodies.live.state import State
 from weft.model import Placement
-from weft.model.wishes import MoveTo, TakeOver, Wish
+from weft.model.wishes import AddQuery, MoveTo, RemoveQuery, TakeOver, Wish
 from weft.plan.changing.difference import Recut, difference
 from weft.plan.changing.fragments import Fragment
 from weft.plan.changing.next_plan import as_made, next_plan
@@ -35,6 +37,7 @@ from weft.protocol.moving import (
     Undecided,
 )
 from weft.protocol.words import Parcel
+from weft.spark.channels.keeping import await_readers, keep_for_readers
 
 
 class Changes:
@@ -46,6 +49,7 @@ class Changes:
         self.generations: dict[str, int] = {}
         self.gates: dict[str, Any] = {}
         self.plan: RunningPlan | None = None
+        self.beside = Beside()
         self.asked: dict[int, Asked] = {}
         self.feed: Callable[[Input], None] = lambda fact: None
         self.hand_on: Callable[[Asked], None] = lambda asked: self.feed(Ask(asked.number))
@@ -62,14 +66,10 @@ class Changes:
             self.generations, self.gates = dict(held.generations), dict(held.gates)
             for note in self.state.path.glob("fragments/*/carried-*.json"):
                 note.unlink()  # of a change that is decided, or never will be
-            self._keep_for_readers()
+            keep_for_readers(self.state.folders, self.fragments)
+        await_readers(self.state.folders, self.fragments)
         if held is None or plan.number != held.number:
-            journal.write(self.state, plan, self.generations, self.gates)
-
-    def _keep_for_readers(self) -> None:
-        """Nothing is kept in channels for readers that the plan in force does not have."""
-        for channel in self.state.folders.streams():
-            channel.forget_but([one.id for one in self.fragments if channel.name in one.channels])
+            journal.write(self.state, plan, self.generations, self.gates, self.beside)
 
     @property
     def in_force(self) -> RunningPlan:
@@ -104,19 +104,31 @@ class Changes:
         gate = positions if opened == generation else None
         return pack(Task(fragment, generation, gate, homes_of(fragment, fragments), number))
 
-    def ask(self, wish: Wish, weighed: Callable[[str | None], None] | None = None) -> Asked:
-        """Ask for a change; one that is impossible is refused at once.
+    def expect(self, wish: Wish) -> Asked:
+        """A wish that is being worked out: it is asked for later, or ends before that."""
+        return Asked(0, wish, self.clock_s(), [])
+
+    def refuse(self, asked: Asked, why: str) -> None:
+        """End a wish that is not asked for."""
+        with self._lock:
+            self._take_number(asked)
+        asked.end("refused", why, 0.0)
+
+    def ask(
+        self, wish: Wish, weighed: Callable[[str | None], None] | None = None, expected: Asked | None = None
+    ) -> Asked:
+        """Ask for a change, maybe one that was expected; one that is impossible is refused at once.
 
         What the controller has weighed already goes on to the desk, and `weighed` is told how it ends.
         """
         wish = as_made(self.in_force.deployment, wish)
         with self._lock:
-            number = max([self.in_force.number, *self.asked]) + 1
-            asked = Asked(number, wish, self.clock_s(), [])
+            asked = Asked(0, wish, self.clock_s(), []) if expected is None else expected
+            asked.wish = wish
             if weighed is not None:
                 asked.told = weighed
+            number = self._take_number(asked)
             asked.moves = self._moves(asked)
-            self.asked[number] = asked
         then = next_plan(self.in_force, wish, self.rules, number)
         if isinstance(then, Impossible):
             asked.end("refused", then.why, 0.0)
@@ -127,6 +139,12 @@ class Changes:
             else:
                 self.feed(Ask(number))
         return asked
+
+    def _take_number(self, asked: Asked) -> int:
+        """Changes are numbered as they are asked for: epochs follow their numbers."""
+        asked.number = max([self.in_force.number, *self.asked]) + 1
+        self.asked[asked.number] = asked
+        return asked.number
 
     def _moves(self, asked: Asked) -> list[Move]:
         """An entry for each operator that a wish names."""
@@ -155,7 +173,8 @@ class Changes:
             case Decide(number=number, carried=carried):
                 self._work.submit(self._decide, number, carried)
             case Changed(number=number, reason=reason):
-                self._keep_for_readers()  # before the next change gets its turn, and readers of its own
+                # Before the next change gets its turn, and readers of its own.
+                keep_for_readers(self.state.folders, self.fragments)
                 self.asked[number].end("done", reason, time.time() * 1000)
             case NotChanged(number=number, reason=reason):
                 self.asked[number].end("refused", reason, time.time() * 1000)
@@ -173,6 +192,8 @@ class Changes:
         gone = asked.wish.site if isinstance(asked.wish, TakeOver) else None
         change = difference(self.in_force, then, gone)
         self._next[number] = (change, then)
+        if isinstance(asked.wish, AddQuery | RemoveQuery):
+            asked.interrupted = _interrupted(asked, change)
         ends = tuple(End(old.id, old.site, drains) for old, drains in change.ends)
         starts = tuple(Start(new.id, new.site, self._task(new, then.fragments, number)) for new in change.starts)
         self.feed(Change(number, ends, starts, tuple(old.id for old in change.lost) or None))
@@ -181,21 +202,22 @@ class Changes:
         with self._lock:
             change, then = self._next[number]
             if self.in_force.number != number:
-                for move in self.asked[number].moves:
+                for move in self.asked[number].watched:
                     last_ms = max((self._last_commit_ms.get(old.id, 0.0) for old in change.olds), default=0.0)
                     move.last_before_ms, move.ended_ms = last_ms or None, time.time() * 1000
                     move.olds = tuple(old.id for old in change.olds)
                 try:
-                    self._write(change, then, {name: unpack(held, GoesOn) for name, held in carried})
+                    beside = self.beside.after(self.asked[number].wish)
+                    self._write(change, then, beside, {name: unpack(held, GoesOn) for name, held in carried})
                 except Exception as error:
                     self.feed(Undecided(number, f"{type(error).__name__}: {error}"))
                     return
-                for move in self.asked[number].moves:
+                for move in self.asked[number].watched:
                     move.decided_ms = time.time() * 1000
             tasks = tuple((new.id, self._task(new, then.fragments, number)) for new in change.starts)
             self.feed(Decided(number, tasks))
 
-    def _write(self, change: Recut, then: RunningPlan, carried: dict[str, GoesOn]) -> None:
+    def _write(self, change: Recut, then: RunningPlan, beside: Beside, carried: dict[str, GoesOn]) -> None:
         """Let a plan be in force, with where all that it starts goes on; what was lost goes on as it was."""
         lost = [old.id for old in change.lost]
         for new in change.starts:
@@ -205,8 +227,15 @@ class Changes:
         early = {name: (one.generation, one.gate) for name, one in carried.items() if one.gate is not None}
         kept = {name: held for name, held in self.gates.items() if held[0] == generations.get(name, 0)}
         gates = {**kept, **early}
-        journal.write(self.state, then, generations, gates)
-        self.plan, self.generations, self.gates = then, generations, gates
+        journal.write(self.state, then, generations, gates, beside)
+        self.plan, self.generations, self.gates, self.beside = then, generations, gates, beside
+
+    def forget_query(self, names: Sequence[str]) -> None:
+        """Nothing is remembered of fragments that queries had before they were removed: they come again."""
+        with self._lock:
+            self.generations = {one: many for one, many in self.generations.items() if not _is_of_any(one, names)}
+            self.gates = {one: gate for one, gate in self.gates.items() if not _is_of_any(one, names)}
+            journal.write(self.state, self.in_force, self.generations, self.gates, self.beside)
 
     def committed(self, fragment: str, moment_ms: float) -> None:
         """A commit tells when a fragment last wrote and, after a move, how long the pause was.
@@ -215,7 +244,7 @@ class Changes:
         a move's fragments had ended came before its pause, whenever it is heard of.
         """
         self._last_commit_ms[fragment] = max(moment_ms, self._last_commit_ms.get(fragment, 0.0))
-        for move in self.moves:
+        for move in [move for asked in list(self.asked.values()) for move in asked.watched]:
             if not move.ended_ms or move.number > self.in_force.number:
                 continue
             if moment_ms <= move.ended_ms and fragment in move.olds:
@@ -228,3 +257,20 @@ class Changes:
     def close(self) -> None:
         """No more is done."""
         self._work.shutdown(wait=False, cancel_futures=True)
+
+
+def _interrupted(asked: Asked, change: Recut) -> list[Move]:
+    """An entry for each fragment of a query that stays and that a change ends and starts again, for its pause."""
+    found = []
+    for old, _ in change.ends:
+        for new in change.starts:
+            same = [name for name in old.operators if name in new.operators]
+            if old.query is not None and old.query == new.query and same:
+                found.append(
+                    Move(asked.number, old.query, same[0], new.site, asked.wish.reason, asked.at_s, old.site)
+                )
+    return found
+
+
+def _is_of_any(name: str, queries: Sequence[str]) -> bool:
+    return any(is_of_query(name, query) for query in queries)

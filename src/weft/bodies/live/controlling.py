@@ -9,7 +9,7 @@ from functools import partial
 
 from weft.bodies.live.calibration import known_costs
 from weft.bodies.live.carrier import Carrier, Tell
-from weft.bodies.live.moves import Asked
+from weft.bodies.live.moves import ADVISED, Asked
 from weft.bodies.live.transport import CONTROLLER, Transport
 from weft.model import Deployment, Placement
 from weft.plan import counting_hops
@@ -51,6 +51,11 @@ class Controlling:
         else:
             self._carrier.feed(wished)
 
+    def know(self, deployment: Deployment) -> None:
+        """Judge what touches what by another deployment from now on."""
+        with self._lock:
+            self._rounds.know(counting_hops(deployment, known_costs()[0].hop_ms))
+
     def look_after(self) -> None:
         """Let nobody wait for a controller that has failed: what it holds goes on to the desk."""
         if self._carrier.failure is not None:
@@ -79,7 +84,7 @@ class Controlling:
             case Decline(number=number, why=why):
                 self._decline(number, why)
             case Advise(number=number, who=who):
-                self._decline(number, f"it is only advised: {who} changes nothing where `control.advise` is on")
+                self._decline(number, f"{ADVISED}: {who} changes nothing where `control.advise` is on")
 
     def _hand_on(self, number: int) -> None:
         asked = self._waiting.pop(number, None)

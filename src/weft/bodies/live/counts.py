@@ -96,6 +96,11 @@ class Counts(msgspec.Struct):
             for source, one in counted.sources.items():
                 one.reads = source in reading.get(fragment, ())
 
+    def forget(self, queries: Collection[str]) -> None:
+        """Drop what fragments and operators of some queries did."""
+        self.fragments = {one: held for one, held in self.fragments.items() if one.partition(".")[0] not in queries}
+        self.operators = {one: held for one, held in self.operators.items() if one.partition(".")[0] not in queries}
+
     def records_into(self, fragment: str) -> int:
         """Records of users' files that a fragment took."""
         held = self.fragments.get(fragment)

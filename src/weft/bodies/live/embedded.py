@@ -5,25 +5,58 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from weft.bodies.live.carrier import Tell
 from weft.bodies.live.facts import Facts, facts_of, meanings
 from weft.bodies.live.failing import RunFailed
+from weft.bodies.live.house import Learned
+from weft.bodies.live.machine import MachineLook, machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.processes.roll import running
 from weft.bodies.live.scenario import factors_of
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import CannotRun, State
 from weft.bodies.live.transport import InProcess
-from weft.model import Deployment
-from weft.plan.dataflow.event_times import carried_times
+from weft.model import Deployment, Machine, dataflow
+from weft.plan.dataflow.event_times import Times, carried_times
 from weft.plan.network.paths import Paths
 from weft.protocol.agents import RunsHere
 from weft.spark import embedded
 from weft.spark.engine import SparkEngine
 from weft.spark.failures.causes import cause_of
+from weft.spark.fragments.analysis import Analysis
 from weft.spark.fragments.lifecycle import FragmentRun
+from weft.spark.fragments.operators import BadOperator
+from weft.spark.kafka.connector import needs_connector
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A deployment with queries more, as Spark sees it."""
+
+    deployment: Deployment
+    analysis: Analysis
+    times: Times
+    lacks: str | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """What planning needs to know of it."""
+        return facts_of(self.analysis)
+
+
+def _lacking(before: Times, now: Times, running: Deployment) -> str | None:
+    """A stream that runs, and would have to carry how far another column's time has come: it cannot begin to midway."""
+    for node in dataflow(running).nodes:
+        more = [column for column in now.columns(node.stream) if column not in before.columns(node.stream)]
+        if more:
+            return (
+                f"it would need to know how far {more[0]} of {node.stream} has come, which that stream does not carry "
+                "while it runs: put the query into the file, and start it again"
+            )
+    return None
 
 
 class EmbeddedSites:
@@ -35,6 +68,7 @@ class EmbeddedSites:
         self.options = options
         self.spark: embedded.Embedded | None = None
         self.transport = InProcess()
+        self._machine = MachineLook(state.path.parent)
         self._story = story
         self._sites: Sites[SparkEngine] | None = None
 
@@ -65,6 +99,28 @@ class EmbeddedSites:
         self.spark = embedded.start(self.deployment, self.state.folders, factors_of(self.deployment))
         return facts_of(self.spark.analysis)
 
+    def try_out(self, deployment: Deployment) -> Tried:
+        """What Spark says of a deployment with queries more; CannotRun where it says no."""
+        assert self.spark is not None, "queries come to a Spark that is there"
+        if needs_connector(deployment) and not needs_connector(self.deployment):
+            raise CannotRun("it needs Spark's connector to Kafka, which this run was started without: start it again")
+        try:
+            analysis = self.spark.tried(deployment)
+        except BadOperator as error:
+            raise CannotRun(str(error)) from error
+        times = carried_times(deployment, *meanings(deployment, facts_of(analysis)))
+        return Tried(deployment, analysis, times, _lacking(self.spark.times, times, self.deployment))
+
+    def learn(self, learned: Learned) -> None:
+        """Let all sites know more queries."""
+        assert isinstance(learned, Tried)
+        assert self.spark is not None
+        assert self._sites is not None
+        self.deployment = learned.deployment
+        self.spark.learn(learned.deployment, learned.analysis, learned.times)
+        for engine in list(self._sites.engines.values()):
+            engine.learn(learned.deployment, learned.analysis.schemas, learned.times)
+
     def start(self) -> None:
         """Let all sites take orders."""
         assert self.spark is not None, "sites start on a Spark that is there"
@@ -85,7 +141,16 @@ class EmbeddedSites:
     def about(self, site: str) -> dict[str, Any]:
         """Which process a site is: this one."""
         ui = None if self.spark is None or not self.spark.alive() else self.spark.ui
-        return {"pid": os.getpid(), "address": None, "up": site not in self.lost, "spark_ui": ui}
+        told = machine_as_plain(self.machine(site))
+        return {"pid": os.getpid(), "address": None, "up": site not in self.lost, "spark_ui": ui, "machine": told}
+
+    def machine(self, site: str) -> Machine:
+        """The machine of this process, which is that of every site."""
+        return self._machine.now()
+
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Sites in one process share all they have."""
+        raise CannotRun("sites in one process cannot be cut off from one another")
 
     def crash(self, site: str) -> None:
         """Lose a site: its agent and all it runs, at once."""

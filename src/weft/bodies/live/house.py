@@ -7,7 +7,24 @@ from typing import Any, Protocol
 
 from weft.bodies.live.facts import Facts
 from weft.bodies.live.transport import Transport
+from weft.model import Deployment, Machine
 from weft.protocol.agents import RunsHere
+
+
+class Learned(Protocol):
+    """What was found out of a deployment with queries more."""
+
+    @property
+    def deployment(self) -> Deployment:
+        """The deployment that was tried out."""
+
+    @property
+    def facts(self) -> Facts:
+        """What planning needs to know of it."""
+
+    @property
+    def lacks(self) -> str | None:
+        """What streams that run do not carry and it would need; None where nothing is lacking."""
 
 
 class House(Protocol):
@@ -24,6 +41,15 @@ class House(Protocol):
     def open(self, over: Callable[[], bool]) -> Facts:
         """Make ready what sites stand on, unless it is over; what Spark says of the operators."""
 
+    def try_out(self, deployment: Deployment) -> Learned:
+        """What Spark says of a deployment with queries more; CannotRun where sites take up no more, or Spark says no.
+
+        Nothing is changed by it.
+        """
+
+    def learn(self, learned: Learned) -> None:
+        """Let all sites know a deployment that was tried out: they will be told of its fragments."""
+
     def start(self) -> None:
         """Let all sites take orders."""
 
@@ -31,10 +57,16 @@ class House(Protocol):
         """What a site says that it runs already."""
 
     def comes_back(self, site: str) -> bool:
-        """Whether a site that is silent may be heard of again."""
+        """Whether a site that is silent may be heard of yet, or again, without anybody letting it."""
 
     def about(self, site: str) -> dict[str, Any]:
         """Which process a site is, and where it is found."""
+
+    def machine(self, site: str) -> Machine | None:
+        """What a site last told of the machine that it stands on."""
+
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Two sites cannot speak for a while."""
 
     def crash(self, site: str) -> None:
         """Lose a site: all it runs, at once."""

@@ -2,7 +2,8 @@
 
 plan.json holds the number of the change that made the plan, the placement with its reasons, the fragments, how often
 each fragment was cut anew (generations), and where those that were started early went on (gates). Where queries share,
-it also holds which streams stand for which, and the operators behind them: their query may leave the file.
+it also holds which streams stand for which, and the operators behind them: their query may leave the file. `beside` is
+what came and went while it ran, and the file does not say.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from weft.bodies.live.beside import Beside, beside_of
 from weft.bodies.live.state import State
 from weft.model import Deployment, Operator, Placement
 from weft.plan.changing.fragments import Fragment, with_queries
@@ -33,6 +35,7 @@ class Held:
     gates: dict[str, Any] = field(default_factory=dict)
     stands: dict[str, str] = field(default_factory=dict)
     operators: dict[str, Operator] = field(default_factory=dict)
+    beside: Beside = Beside()
 
     def plan(self, deployment: Deployment) -> RunningPlan:
         """The plan in force, of a deployment that has all its queries."""
@@ -62,11 +65,17 @@ def held(found: Mapping[str, Any]) -> Held:
     operators = {stream: msgspec.convert(plain, Operator) for stream, plain in shared.get("operators", {}).items()}
     return Held(
         found["number"], placement, fragments, dict(found["generations"]), dict(found["gates"]),
-        dict(shared.get("stands", {})), operators,
+        dict(shared.get("stands", {})), operators, beside_of(found),
     )  # fmt: skip
 
 
-def write(state: State, plan: RunningPlan, generations: Mapping[str, int], gates: Mapping[str, Any]) -> None:
+def write(
+    state: State,
+    plan: RunningPlan,
+    generations: Mapping[str, int],
+    gates: Mapping[str, Any],
+    beside: Beside | None = None,
+) -> None:
     """Let a plan be in force: it is on disk when this returns."""
     placement = plan.placement
     state.write(
@@ -81,8 +90,16 @@ def write(state: State, plan: RunningPlan, generations: Mapping[str, int], gates
             "generations": dict(generations),
             "gates": dict(gates),
             **_shared(plan.deployment),
+            **(beside.plain() if beside else {}),
         },
     )
+
+
+def write_alone(state: State) -> None:
+    """Let the file alone say which queries there are: what came and went while it ran is forgotten."""
+    found = state.read(FILE)
+    if found is not None and found.pop("beside", None) is not None:
+        state.write(FILE, found)
 
 
 def _shared(deployment: Deployment) -> dict[str, Any]:

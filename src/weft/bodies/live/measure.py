@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -110,6 +111,14 @@ class Meter:
                 latencies.add(commit.committed_ms - last, commit.committed_ms - first, commit.rows)
                 self._born.setdefault(commit.stream, deque(maxlen=LATENCIES_MAX)).append(first)
                 self._spans[commit.stream] = self._spans.get(commit.stream, 0) + 1
+
+    def forget(self, queries: Collection[str]) -> None:
+        """Nothing is known of queries that went: ones of these names that come are counted anew."""
+        with self._lock:
+            for held in (self.sinks, self.late, self._given, self._latencies, self._spans, self._recent, self._born):
+                for name in [name for name in held if name.partition(".")[0] in queries]:
+                    del held[name]
+            self.counts.forget(queries)
 
     def holds(self, sink: str, rows_total: int) -> None:
         """A sink holds so many records already: those of runs before this one."""

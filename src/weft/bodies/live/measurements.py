@@ -25,7 +25,7 @@ from weft.bodies.live.measured import FILE
 from weft.bodies.live.observing import Observer
 from weft.bodies.live.rates import SourceRates
 from weft.bodies.live.view import RunView
-from weft.model import Observed
+from weft.model import Deployment, Observed
 
 EVERY_S = 5.0
 WARMING = 3  # batches of a start that pay for what later ones find ready
@@ -40,8 +40,14 @@ class Measurements:
         self.run = run
         self.path = folder / FILE
         self.rates = SourceRates(run.state)
-        self._observer = Observer(run.deployment, run.meter)
+        self._observer = Observer(
+            run.deployment, run.meter, lambda site: None if run.sites is None else run.sites.machine(site)
+        )
         self._due_s = 0.0
+
+    def know(self, deployment: Deployment) -> None:
+        """Measure the queries of another deployment from now on."""
+        self._observer.deployment = deployment
 
     def look(self, finally_: bool = False) -> None:
         """Write a line where one is due."""

@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from weft.model.wishes import Wish, in_words
+from weft.model.wishes import SPOKEN, Wish, plain_wish
 
 # What a pause goes by with: ending the old at a batch boundary, deciding, starting the new, and its first batch.
 SPENT = ("ending", "deciding", "starting", "first_batch")
+
+
+ADVISED = "it is only advised"
+"""How the reason of a wish begins that was told, and not carried out."""
 
 
 @dataclass(slots=True)
@@ -74,14 +78,33 @@ class Asked:
     why: str = ""
     told: Callable[[str | None], None] = lambda why_not: None
     """Told when it is over: why it was refused, or None."""
+    interrupted: list[Move] = field(default_factory=list)
+    """What others' operators had to end and start again for it."""
+
+    @property
+    def watched(self) -> list[Move]:
+        """All whose pauses are measured."""
+        return [*self.moves, *self.interrupted]
+
+    @property
+    def pause_ms(self) -> float | None:
+        """The longest pause that it made; None where one is not known yet, 0 where nobody had to wait."""
+        known = [move.pause_ms for move in self.watched]
+        if self.state != "done" or None in known:
+            return None
+        return max((pause for pause in known if pause is not None), default=0.0)
 
     def as_json(self) -> dict[str, Any]:
-        """As an entry of the changes that the commands print."""
-        pauses = [move.pause_ms for move in self.moves if move.pause_ms is not None]
+        """As an entry of `changes`."""
         return {
-            "at_s": round(self.at_s, 3), "by": self.wish.by, "wish": in_words(self.wish), "reason": self.wish.reason,
-            "state": self.state, "why": self.why, "pause_ms": max(pauses, default=None),
-        }  # fmt: skip
+            "at_s": round(self.at_s, 3),
+            "by": SPOKEN.get(self.wish.by, self.wish.by),
+            "wish": plain_wish(self.wish),
+            "reason": self.wish.reason,
+            "state": "advised" if self.why.startswith(ADVISED) else self.state,
+            "why": self.why,
+            "pause_ms": self.pause_ms,
+        }
 
     def end(self, state: str, why: str, up_ms: float) -> None:
         """It is over, done or refused; all its operators with it."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, Protocol
 
 from weft.bodies.live.measure import Latencies, Meter
 from weft.model import (
     Deployment,
+    Machine,
     Observed,
     ObservedOperator,
     ObservedQuery,
@@ -45,9 +46,12 @@ class Counting(Protocol):
 class Observer:
     """Tells what was measured since it last looked; the first look only begins, and finds everything missing."""
 
-    def __init__(self, deployment: Deployment, meter: Meter) -> None:
+    def __init__(
+        self, deployment: Deployment, meter: Meter, machine: Callable[[str], Machine | None] = lambda site: None
+    ) -> None:
         self.deployment = deployment
         self.meter = meter
+        self._machine = machine
         self._then_s: float | None = None
         self._period_s = 0.0
         self._counts: dict[Hashable, float] = {}
@@ -97,7 +101,9 @@ class Observer:
     def _site(self, name: str, capacity: float, progress: Counting, lost: Collection[str]) -> ObservedSite:
         used = self._per_s(("used", name), progress.used_s(name))
         share = None if used is None else (used / capacity if capacity else 0.0)
-        return ObservedSite(None if share is None else round(share, 6), name not in lost)
+        up = name not in lost
+        machine = self._machine(name) if up else None
+        return ObservedSite(None if share is None else round(share, 6), up, machine=machine)
 
     def _query(self, query: Query, sources: Mapping[str, int]) -> ObservedQuery:
         sinks = [sink_name(query, sink) for sink in query.sinks]

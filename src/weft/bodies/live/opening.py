@@ -18,6 +18,7 @@ from weft.bodies.live.state import CannotRun, State, why_not_writable
 from weft.model import Deployment, PartitionAt, Placement
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.observing.measured import with_measured, with_series
+from weft.spark.channels.kinds import MIRROR
 from weft.spark.fragments.outputs import claims_of
 from weft.spark.kafka.client import KafkaTrouble
 from weft.spark.kafka.jars import NoJars
@@ -34,6 +35,17 @@ class Options:
     fresh: bool = False
     state: Path | None = None
     measured: bool = True  # off only to find out what measuring costs
+
+
+def refuse_house(deployment: Deployment, embedded: bool) -> None:
+    """Refuse what needs sites in processes of their own, or sites that share no folder."""
+    mirrored = deployment.channels.uses(MIRROR)
+    if mirrored and embedded:
+        raise CannotRun("channels: `mirror` is for sites in processes of their own: use --processes")
+    if not mirrored and any(isinstance(happening, PartitionAt) for happening in deployment.scenario):
+        raise CannotRun(
+            "scenario: live, `partition` is for sites that share no folder: `channels: {kind: mirror}` and --processes"
+        )
 
 
 class Opening:
@@ -53,8 +65,6 @@ class Opening:
                 raise CannotRun(f"--until-done never ends with the endless source {', '.join(endless)}: use --seconds")
         if self.deployment.control.place.policy not in PLANNERS:
             raise CannotRun(f"policy {self.deployment.control.place.policy} is not there yet")
-        if any(isinstance(happening, PartitionAt) for happening in self.deployment.scenario):
-            raise CannotRun("scenario: `partition` is not there yet live; there are: move, rate, crash, restart")
         for claim in claims_of(self.deployment, self.state.folders):
             # What is on its way lies beside the folder itself.
             why_not = (why_not_writable(claim.path) or why_not_writable(claim.hidden)) if claim.has_path else None

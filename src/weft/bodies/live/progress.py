@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from weft.bodies.live.costs import OperatorCosts, Taken
@@ -98,6 +98,10 @@ class Progress:
             self._to_weigh = False
             self.costs.weigh()
         self._keep()
+
+    def forget(self, queries: Collection[str]) -> None:
+        """Drop what was weighed of operators of some queries."""
+        self.costs.taken = {key: taken for key, taken in self.costs.taken.items() if key[0] not in queries}
 
     def _reported(self) -> Iterator[tuple[Fragment, FragmentNow]]:
         """The fragments in force of which the site where they run has told."""

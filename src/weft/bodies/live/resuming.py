@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 
 from weft.bodies.live import journal
-from weft.bodies.live.identity import differences, queries_in, unreachable
+from weft.bodies.live.identity import differences, identity, queries_in, unreachable
 from weft.bodies.live.returning_queries import coming_again, forget
 from weft.bodies.live.state import EPOCHS, EPOCHS_OF_SITES, CannotRun, Record, State
 from weft.model import Deployment
+from weft.spark.channels.kinds import MIRROR
 from weft.spark.checkpoints import inspection
 from weft.spark.checkpoints.checkpoint import relocate
 from weft.spark.fragments.outputs import claims_of
@@ -65,7 +66,7 @@ class Resuming:
         if fresh:
             self.removal()
         elif record is None:
-            self._standings(None)
+            self.standings(None)
 
     def removal(self) -> Removal:
         """What starting over would remove; CannotRun where a sink is somebody else's."""
@@ -104,7 +105,7 @@ class Resuming:
         """Take up the state as it was left, or begin one; the summary of a run that was finished before."""
         record = self._record(fresh=False)
         again = () if record is None else coming_again(self.state, queries_in(self.parts), self._claims())
-        standings = self._standings(record, again)
+        standings = self.standings(record, again)
         self.state.sweep()
         if record is None:
             sinks = {claim.sink: str(claim.path) for claim in self._claims()}
@@ -116,7 +117,7 @@ class Resuming:
             record = self._with_new_file(self._inspect(record, again))
             forget(self.state, self.deployment, again)
             self.notes += [f"query {name} was in the file before, and begins anew" for name in again]
-        self._claim(record, standings)
+        self.claim(record, standings)
         finished = self.state.read("finished.json")
         return None if finished is None else self._finished(finished)
 
@@ -157,7 +158,7 @@ class Resuming:
     def _claims(self) -> list[Claim]:
         return claims_of(self.deployment, self.state.folders)
 
-    def _standings(self, record: Record | None, again: Sequence[str] = ()) -> list[Standing]:
+    def standings(self, record: Record | None, again: Sequence[str] = ()) -> list[Standing]:
         """How each sink stands to this run; CannotRun at the first that is another's."""
         found = []
         for claim in self._claims():
@@ -214,7 +215,7 @@ class Resuming:
         """Refuse a state that is not whole; take back what a crash has left half done."""
         state, folders = self.state, self.state.folders
         claims = [claim for claim in self._claims() if claim.sink.partition(".")[0] not in again]
-        begun = sorted(folders.state.glob("fragments/*/checkpoint-*"))
+        begun = folders.checkpoints()
         held = journal.read(state)
         if held is None:
             if begun:
@@ -227,6 +228,11 @@ class Resuming:
         for path in sorted((state.path / EPOCHS_OF_SITES).glob("*.json")):
             state.read(f"{EPOCHS_OF_SITES}/{path.name}")
         fragments = held.fragments
+        if state.channels.uses(MIRROR):
+            if Path(record.state) != state.path or again:
+                what = "a query that comes again" if again else "a state that was moved"
+                raise CannotRun(f"{state.path}: {what} is not there yet where streams are mirrored; use --fresh")
+            return record  # what lies in the rooms of sites is theirs to look at, before they take orders
         replayed = [source.name for source in self.deployment.sources if source.facts.recorded]
         inspection.inspect_recordings(folders, replayed)
         generations, gates = held.generations, held.gates
@@ -246,7 +252,7 @@ class Resuming:
         self.notes += [f"{path.relative_to(state.path)} was never whole, and is done again" for path in left_over]
         return record
 
-    def _claim(self, record: Record, standings: list[Standing]) -> None:
+    def claim(self, record: Record, standings: list[Standing]) -> None:
         """Write down whose the sinks are, where that is new; what others have put there is told of."""
         for claim, found in zip(self._claims(), standings, strict=True):
             if found.orphan:
@@ -302,6 +308,13 @@ def _others(claim: Claim) -> list[str]:
 
 
 _closing = threading.Lock()
+
+
+def keep_parts(state: State, deployment: Deployment) -> None:
+    """Write down what the state is of, where queries have come or gone while it ran."""
+    parts, record = identity(deployment), state.record()
+    if record is not None and record.deployment != parts:
+        state.write(ownership.RUN_FILE, msgspec.structs.replace(record, deployment=parts))
 
 
 def note_closing(state: State, deployment: Deployment) -> None:

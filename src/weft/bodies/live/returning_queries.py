@@ -39,20 +39,25 @@ def coming_again(state: State, queries: set[str], claims: Sequence[Claim]) -> tu
 def forget(state: State, deployment: Deployment, again: Sequence[str]) -> None:
     """Remove what queries left inside the state; cut off half way, it is done again at the next start."""
     held = journal.read(state)
+    remove_left(state, again)
     for name in again:
-        for entry in _left(state, name):
-            if entry.is_dir():
-                state.disk.remove_tree(entry)
-            else:
-                state.disk.remove(entry)
         if held is not None:
             held = replace(
                 held,
-                generations={one: many for one, many in held.generations.items() if not _is_of(one, name)},
-                gates={one: gate for one, gate in held.gates.items() if not _is_of(one, name)},
+                generations={one: many for one, many in held.generations.items() if not is_of_query(one, name)},
+                gates={one: gate for one, gate in held.gates.items() if not is_of_query(one, name)},
             )
     if held is not None and again:
-        journal.write(state, held.plan(deployment), held.generations, held.gates)
+        journal.write(state, held.plan(deployment), held.generations, held.gates, held.beside)
+
+
+def remove_left(state: State, again: Sequence[str]) -> None:
+    """Remove what queries have in the rooms of a state."""
+    for entry in [entry for name in again for entry in _left(state, name)]:
+        if entry.is_dir():
+            state.disk.remove_tree(entry)
+        else:
+            state.disk.remove(entry)
 
 
 def _left(state: State, query: str) -> list[Path]:
@@ -64,12 +69,12 @@ def _left(state: State, query: str) -> list[Path]:
             # A source may bear the same name, and has rooms too: of sinks alone the bare name is the query's.
             is_sink = room == rooms.CONSOLE or entry.name.startswith(_SINK)
             name = entry.name.removeprefix(_SINK).removeprefix(".")
-            if _is_of(name, query) or (is_sink and name.removesuffix(".weft") == query):
+            if is_of_query(name, query) or (is_sink and name.removesuffix(".weft") == query):
                 found.append(entry)
     return found
 
 
-def _is_of(name: str, query: str) -> bool:
+def is_of_query(name: str, query: str) -> bool:
     """True if a stream, a fragment or a relay is a query's."""
     return name.startswith(f"{query}.") or f"@{query}." in name
 

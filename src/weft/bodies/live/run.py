@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from weft.bodies.live.adding import Adding
 from weft.bodies.live.advising import Advising
 from weft.bodies.live.assembly import assemble
+from weft.bodies.live.beside import Beside
 from weft.bodies.live.changes import Changes
-from weft.bodies.live.controlling import Controlling
+from weft.bodies.live.controlling import THE_END, Controlling
 from weft.bodies.live.decision_file import DecisionFile
 from weft.bodies.live.desk import DeskBody
 from weft.bodies.live.embedded import EmbeddedSites
@@ -23,21 +25,22 @@ from weft.bodies.live.house import House
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.moves import Asked, Move
-from weft.bodies.live.opening import Opening, Options
+from weft.bodies.live.opening import Opening, Options, refuse_house
 from weft.bodies.live.processes.roll import running
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.reports import Reports
-from weft.bodies.live.resuming import CLOSING, Removal, note_closing, source_files
-from weft.bodies.live.sharing import to_run
+from weft.bodies.live.resuming import CLOSING, Removal, keep_parts, note_closing, source_files
+from weft.bodies.live.sharing import held_by, to_run
 from weft.bodies.live.site import cut_of
 from weft.bodies.live.state import STOP, CannotRun, State
 from weft.bodies.live.steering import Steering
 from weft.bodies.live.story_file import StoryFile
 from weft.bodies.live.summary import status_of, summary_of
 from weft.model import Deployment, Placement, sink_name
-from weft.model.wishes import MoveTo, Wish
+from weft.model.wishes import By, MoveTo, Wish
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.real_time import real_time_notes
+from weft.plan.dataflow.sharing import as_written
 from weft.protocol.control import looks_every_s
 from weft.protocol.hosting import Want
 from weft.protocol.reporting import Committed, Event
@@ -63,13 +66,17 @@ class Run:
         state = Path(state).resolve()
         self.options = options
         self.state = State(state, deployment.store.fsync, deployment.channels)
+        held = None if options.fresh else held_by(self.state)
+        self._beside = Beside() if held is None else held.beside.of_file(as_written(deployment))
+        self._adding = Adding(self, deployment.control)
+        self._followed: int | None = None
         self.deployment = deployment = to_run(deployment, self.state, options.fresh)
         self.meter = Meter(deployment)
         self.placement = Placement()
         self.phase = "starting"
         self.done = False  # all was read to the end, with nothing left to go on with
         self.warnings: list[str] = []
-        self.notes: list[str] = real_time_notes(deployment)
+        self.notes: list[str] = [*real_time_notes(deployment), *self._beside.notes()]
         self.started_s = time.monotonic()
         self.flowing_s: float | None = None
         self.stopping_s: float | None = None
@@ -90,6 +97,7 @@ class Run:
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
+        refuse_house(self.deployment, self._house is EmbeddedSites)
         self.placement = self._opening.look()
         self.state.lock()
         story = None
@@ -138,7 +146,8 @@ class Run:
     def _begin(self, watch: Callable[[Run], None]) -> None:
         self.sites = sites = self._house(self.deployment, self.state, self.options, self._story)
         transport = sites.transport
-        self.changes, wishes = assemble(self.deployment, self.placement, self.state, sites.open(self._is_over))
+        facts = sites.open(self._is_over)
+        self.changes, wishes = assemble(self.deployment, self.placement, self.state, facts, self._beside)
         self.changes.clock_s = self.flowed_s
         self._reports = Reports(transport, self._heard, partial(note_closing, self.state, self.deployment), self._story)
         self._reports.start()
@@ -146,7 +155,7 @@ class Run:
         sites.start()
         self._desk = desk = DeskBody(self.changes, transport, self._story, self._comes_back)
         if looks_every_s(self.deployment) is not None:
-            self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story)
+            self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story, sites.machine)
             self.advising.grant = self.changes.ask
             self.advising.decisions.note = DecisionFile(self.state.path).write
         self._controlling = self.advising or Controlling(self.deployment, self._in_force, transport, self._story)
@@ -160,9 +169,12 @@ class Run:
             watch(self)
             self._reports.look()
             self._check()
-            self._bring_back()
+            desk.bring_back(self.crashed)
             if time.monotonic() > deadline:
-                raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s")
+                why = (
+                    "; ".join(f"{name}: {reason}" for name, reason in sorted(self.down.items())) or "no reason is known"
+                )
+                raise RunFailed(f"not all fragments were running after {START_S_MAX:.0f} s ({why})")
         self._wait_for_first_batches(watch)
         if not self._is_over():
             # What runs on has flowed meanwhile: then the clock goes on, too.
@@ -185,24 +197,18 @@ class Run:
             found += [(one.fragment, one.epoch) for one in runs if (one.fragment, one.cut) == (fragment.id, cut)]
         return tuple(found)
 
-    def _bring_back(self) -> None:
-        """Let fragments run again that were given up with their site, now that it is heard of."""
-        assert self._desk is not None
-        for fragment in self.fragments:
-            if fragment.id in self._desk.given_up and fragment.site not in self.crashed:
-                self._desk.given_up.discard(fragment.id)
-                self._desk.tell(Want(fragment.id, fragment.site))
-
     def _wait_for_first_batches(self, watch: Callable[[Run], None]) -> None:
         """Let every fragment be through with its first batch, which is slow, before sources begin to flow."""
         assert self.progress is not None
         assert self._reports is not None
+        assert self._desk is not None
         deadline = time.monotonic() + FIRST_BATCHES_S_MAX
         while self.options.measured and not self.progress.begun() and not self._is_over():
             self._over.wait(0.05)
             watch(self)
             self._reports.look()
             self._check()
+            self._desk.bring_back(self.crashed)
             if time.monotonic() > deadline:
                 self.note(f"not all fragments were through with a first batch after {FIRST_BATCHES_S_MAX:.0f} s")
                 return
@@ -217,10 +223,11 @@ class Run:
     def _is_over(self) -> bool:
         return self._over.is_set() or (self._desk is not None and self._desk.over.is_set())
 
-    def _comes_back(self, site: str) -> bool:
-        """True if a site is lost, and may be heard of again, or the scenario has its return in store."""
+    def _comes_back(self, site: str, silent: bool) -> bool:
+        """True if a site is silent or lost, and may be heard of again, or the scenario has its return in store."""
         assert self.sites is not None
-        return self.sites.comes_back(site) or (site in self.crashed and self._steering.comes_back(site))
+        lost = site in self.crashed
+        return ((silent or lost) and self.sites.comes_back(site)) or (lost and self._steering.comes_back(site))
 
     def _committed(self, commit: Committed) -> None:
         if self.changes is not None:
@@ -249,6 +256,38 @@ class Run:
     def _failure(self) -> str | None:
         return self._desk.failure if self._desk else None
 
+    def add(
+        self, plain: Mapping[str, Any], names: tuple[str, ...], reason: str = "asked for", by: By = "person"
+    ) -> Asked:
+        """Let queries come, given in plain values; what becomes of them stands in the value returned, in time."""
+        return self._adding.add(plain, names, reason, by)
+
+    def know(self, deployment: Deployment) -> None:
+        """Count and tell of the queries of a deployment from now on."""
+        self.deployment = self.meter.deployment = deployment
+        self._measurements.know(deployment)
+        if self._controlling is not None:
+            self._controlling.know(deployment)
+
+    def forget(self, queries: Sequence[str]) -> None:
+        """Count anew what queries of these names do."""
+        self.meter.forget(queries)
+        if self.progress is not None:
+            self.progress.forget(queries)
+
+    def _follow(self) -> None:
+        """Know the queries of the plan in force, once what comes is in it; the record of the run has them, too."""
+        assert self.changes is not None
+        plan = self.changes.in_force
+        if self._adding.busy or plan.number == self._followed:
+            return
+        self._followed = plan.number
+        keep_parts(self.state, plan.deployment)
+        before = {query.name for query in self.deployment.queries}
+        self.forget(sorted(before - {query.name for query in plan.deployment.queries}))
+        if plan.deployment.queries != self.deployment.queries:
+            self.know(plan.deployment)
+
     def ask(self, wish: Wish) -> Asked:
         """Ask for a change; what becomes of it stands in the value returned, in time."""
         assert self.changes is not None, "changes are asked of a run that has begun"
@@ -264,6 +303,11 @@ class Run:
         assert self._reports is not None
         self.sites.crash(site)
         self._reports.inbox.lose(site)
+
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Two sites cannot speak for a while."""
+        assert self.sites is not None, "sites are cut off from one another in a run that has begun"
+        self.sites.partition(one, other, for_s)
 
     def restart(self, site: str) -> None:
         """A lost site comes back, knowing only the epochs it was to remember."""
@@ -293,14 +337,17 @@ class Run:
             if ends_s is not None and time.monotonic() >= ends_s:
                 break
             look.look()
+            self._adding.look()
+            self._follow()
             self._steering.happen()
             watch(self)
 
     def _look(self) -> None:
         """Once a second: is all well, how far is it, what is asked for?"""
         assert self.progress is not None
+        assert self._desk is not None
         self._check()
-        self._bring_back()
+        self._desk.bring_back(self.crashed)
         if self.options.measured:
             self.progress.look()
             self._measurements.look()
@@ -325,6 +372,7 @@ class Run:
         self._reports.look()
         self.progress.look()
         (self.state.path / STOP).unlink(missing_ok=True)
+        self._adding.leave(THE_END)
         self._controlling.leave()
         self._desk.leave()
         deadline = time.monotonic() + STOP_S_MAX
@@ -334,6 +382,7 @@ class Run:
         silent = self._reports.ask({site.name for site in self.deployment.sites} - self.crashed)
         if silent and self._failure is None:
             self.note(f"{', '.join(sorted(silent))} did not tell all that was measured: some numbers are too low")
+        self._follow()
         self.progress.look()
         self._measurements.look(finally_=True)
         if self._failure is not None:
@@ -386,6 +435,7 @@ class Run:
             raise RunFailed(f"the sinks of site {site} hold all results, but not yet only the last of each key: {why}")
 
     def _close(self) -> None:
+        self._adding.stop()
         if self._controlling is not None:
             self._controlling.stop()
         if self._desk is not None:

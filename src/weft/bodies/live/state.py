@@ -28,6 +28,7 @@ from weft.model import Channels
 from weft.spark.channels import kafka_log
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.kafka_names import settings_of
+from weft.spark.channels.kinds import MIRROR
 from weft.spark.channels.rooms import ROOMS
 from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
@@ -72,12 +73,13 @@ def state_folder(file: Path, given: Path | None) -> Path:
 
 
 class State:
-    """A state folder in use by this process."""
+    """A state folder in use by this process; `site`, where it is that of one whose streams are mirrored."""
 
-    def __init__(self, path: Path, fsync: bool = True, channels: Channels | None = None) -> None:
+    def __init__(self, path: Path, fsync: bool = True, channels: Channels | None = None, site: str = "") -> None:
         self.path = path.resolve()
         self.disk = Disk(fsync)
         self.channels = channels or Channels()
+        self.site = site if self.channels.uses(MIRROR) else ""
         self.folders = self._of_run("")
         self._lock: IO[str] | None = None
 
@@ -152,7 +154,7 @@ class State:
 
     def _of_run(self, run: str) -> Folders:
         told = self.channels
-        return Folders(self.path, run, self.disk, told.kind, told.streams, settings_of(told))
+        return Folders(self.path, run, self.disk, told.kind, told.streams, settings_of(told), self.site)
 
     def sweep(self) -> None:
         """Remove what a crash left half written."""

@@ -6,11 +6,13 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from weft.bodies.live.adding import plain_of
 from weft.bodies.live.moves import Asked
 from weft.bodies.live.view import RunView
-from weft.model import CrashAt, MoveAt, RestartAt
-from weft.model.wishes import MoveTo
+from weft.model import AddAt, CrashAt, MoveAt, PartitionAt, RemoveAt, RestartAt
+from weft.model.wishes import By, MoveTo, RemoveQuery
 
 PAUSE_KNOWN_S = 10.0
 ANSWER = ".answer.json"
@@ -35,8 +37,14 @@ class Steering:
             match self._to_come.pop(0):
                 case MoveAt(move=move, to=to):
                     self.run.ask(MoveTo({move: to}, "scenario", "scenario"))
+                case AddAt(queries=queries):
+                    self.run.add(*plain_of(queries), "scenario", "scenario")
+                case RemoveAt(remove=query):
+                    self.run.ask(RemoveQuery(query, "scenario", "scenario"))
                 case CrashAt(crash=site) if site not in self.run.crashed:
                     self.run.crash(site)
+                case PartitionAt(partition=(one, other), for_s=for_s):
+                    self.run.partition(one, other, for_s)
                 case RestartAt(restart=site) if site in self.run.crashed:
                     self.run.restart(site)
 
@@ -51,24 +59,32 @@ class Steering:
                 continue
             key = path.name.removesuffix(".json")
             if key not in self._requests:
-                wish = self._wish(path)
-                if wish is None:
+                asked = self._asked(path)
+                if asked is None:
                     continue
-                self._requests[key] = self.run.ask(wish)
+                self._requests[key] = asked
             asked = self._requests[key]
             if asked.state == "refused" or (asked.state == "done" and self._pause_known(asked)):
-                moves = [move.as_json() for move in asked.moves]
-                answer = {**moves[0], "state": asked.state, "why": asked.why, "moves": moves}
-                self.run.state.tell(f"requests/{key}{ANSWER}", answer)
+                self.run.state.tell(f"requests/{key}{ANSWER}", _answer(asked))
                 path.unlink(missing_ok=True)
 
-    def _wish(self, path: Path) -> MoveTo | None:
-        """What a request asks for: one operator, or several in one change; what cannot be read is set aside."""
+    def _asked(self, path: Path) -> Asked | None:
+        """What a request asks for: moves in one change, queries that come, or one that goes.
+
+        What cannot be read is set aside.
+        """
         try:
             asked = json.loads(path.read_bytes())
+            by: By = "file" if asked.get("by") == "file" else "person"
+            reason = "the file says so" if by == "file" else "asked for"
+            if "add" in asked:
+                names = tuple(str(query["name"]) for query in asked["add"]["queries"])
+                return self.run.add(asked["add"], names, reason, by)
+            if isinstance(asked.get("remove"), str):
+                return self.run.ask(RemoveQuery(asked["remove"], reason, by))
             homes = asked.get("homes") or {f"{asked['query']}.{asked['operator']}": asked["to"]}
             if homes and all(isinstance(word, str) for pair in homes.items() for word in pair):
-                return MoveTo(homes)
+                return self.run.ask(MoveTo(homes, reason, by))
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             pass
         aside = path.with_suffix(UNREADABLE)
@@ -79,5 +95,13 @@ class Steering:
 
     def _pause_known(self, asked: Asked) -> bool:
         """A pause is known with the next commit; where none comes, the answer does not wait for it."""
-        known = all(move.pause_ms is not None for move in asked.moves)
+        known = all(move.pause_ms is not None for move in asked.watched)
         return known or self.run.flowed_s() > asked.at_s + PAUSE_KNOWN_S
+
+
+def _answer(asked: Asked) -> dict[str, Any]:
+    """What became of a request: the change, and of a move each operator, too."""
+    moves = [move.as_json() for move in asked.moves]
+    if not isinstance(asked.wish, MoveTo):
+        return asked.as_json()
+    return {**moves[0], "state": asked.state, "why": asked.why, "moves": moves, "change": asked.as_json()}

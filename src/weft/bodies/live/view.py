@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # who only reads what a run has left does without Spark
@@ -13,7 +14,7 @@ if TYPE_CHECKING:  # who only reads what a run has left does without Spark
     from weft.bodies.live.progress import Progress
     from weft.bodies.live.state import State
     from weft.model import Deployment, Placement
-    from weft.model.wishes import Wish
+    from weft.model.wishes import By, Wish
     from weft.plan.changing.fragments import Fragment
 
 
@@ -52,8 +53,20 @@ class RunView(Protocol):
     def ask(self, wish: Wish) -> Asked:
         """Ask for a change; what becomes of it stands in the value returned, in time."""
 
+    def add(self, plain: Mapping[str, Any], names: tuple[str, ...], reason: str, by: By) -> Asked:
+        """Let queries come, given in plain values; what becomes of them stands in the value returned, in time."""
+
+    def know(self, deployment: Deployment) -> None:
+        """Count and tell of the queries of a deployment from now on."""
+
+    def forget(self, queries: Sequence[str]) -> None:
+        """Count anew what queries of these names do."""
+
     def crash(self, site: str) -> None:
         """Lose a site."""
+
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Let two sites be unable to speak for a while."""
 
     def restart(self, site: str) -> None:
         """Let a lost site come back."""

@@ -14,6 +14,7 @@ from weft.bodies.twin.outcome.result import Result
 from weft.bodies.twin.outcome.warn import before_warnings, overflow_warning
 from weft.bodies.twin.plane import Overflow, Plane
 from weft.bodies.twin.records import Scaling
+from weft.bodies.twin.setup.adding import with_coming
 from weft.bodies.twin.setup.asking import CannotRun, check_instances, check_options, check_placement, check_times
 from weft.bodies.twin.setup.flows import TooFine
 from weft.bodies.twin.setup.layout import Discipline, Options, lay_out
@@ -70,9 +71,12 @@ def run(
     check_instances(deployment, instances)
     if not deployment.sources:
         raise CannotRun("the deployment has no source: nothing would ever happen")
+    control = deployment.control
     deployment = with_sharing(with_ordering(deployment))
     placement = place(deployment, seed=seed) if placement is None else with_guards(deployment, placement)
     check_placement(deployment, placement)
+    begins = (deployment, placement)
+    deployment, placement = with_coming(deployment, placement, control)
     asked, shared = (deployment, placement), None
     if costs is not None:
         spark = on_spark(deployment, placement, costs)
@@ -87,7 +91,8 @@ def run(
         plane = prepared(deployment, placement, seconds, seed, options, rates)
     except TooFine as error:
         raise CannotRun(str(error)) from error
-    steering = Steering(deployment, placement, plane, capacities, move_ms_per_record, instances)
+    begins = begins if costs is None else (deployment, placement)
+    steering = Steering(deployment, placement, plane, capacities, move_ms_per_record, instances, begins, control)
     observed: list[Observed] = []
     _observe(deployment, plane, steering, observe_s, observed)
     warnings = before_warnings(deployment, placement, rates)
@@ -105,17 +110,22 @@ def run(
         for query, later in zip(deployment.queries, plane.measures.after_start, strict=True):
             result.queries[query.name]["after_start_ms"] = later.summary()
         result = told(*asked, result, costs)
-    result.changes = steering.changes_made(site_of if costs is not None else str)
-    if steering.advising is not None:
-        result.decisions = steering.rounds.decisions.entries()
-        if deployment.control.advise is not None:
-            result.advice = steering.rounds.history()
+    _tell_decisions(result, deployment, steering, site_of if costs is not None else str)
     result.wall_s = round(time.perf_counter() - began, 6)
     if plot is not None:
         from weft.bodies.twin.outcome.plot import draw
 
         draw(result, plot)
     return result
+
+
+def _tell_decisions(result: Result, deployment: Deployment, steering: Steering, named: Callable[[str], str]) -> None:
+    """What was changed, by whom, and what rules wished; `named` tells how a site is called."""
+    result.changes = steering.changes_made(named)
+    if steering.advising is not None:
+        result.decisions = steering.rounds.decisions.entries()
+        if deployment.control.advise is not None:
+            result.advice = steering.rounds.history()
 
 
 def _observe(

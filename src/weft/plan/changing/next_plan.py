@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from weft.model import Deployment, Operator, Placement, Query, dataflow
+from weft.model import Deployment, Operator, Placement, Query, Sharing, dataflow
 from weft.model.wishes import AddQuery, MoveTo, RemoveQuery, Replace, ScaleTo, TakeOver, Wish
 from weft.plan.changing.difference import relays_kept
-from weft.plan.changing.fragments import Fragment, without_unused
+from weft.plan.changing.fragments import Fragment, upstream_first, without_unused
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
 from weft.plan.dataflow.ordering import guards_of
 from weft.plan.dataflow.rates import ideal_rates
@@ -56,6 +56,8 @@ def next_plan(now: RunningPlan, wish: Wish, rules: Rules, number: int | None = N
         fragments = without_unused(now.fragments, dataflow(deployment))
     else:
         fragments = rules.cut(deployment, placement, relays_kept(deployment, now.fragments, placement))
+        if isinstance(wish, AddQuery):
+            fragments = _with_added(now, wish, fragments)
     return RunningPlan(now.number + 1 if number is None else number, deployment, placement, fragments)
 
 
@@ -198,14 +200,14 @@ def _no_instances(stream: str) -> str:
 
 
 def _added(now: RunningPlan, wish: AddQuery, rules: Rules) -> tuple[Deployment, Placement] | Impossible:
-    names = [query.name for query in now.deployment.queries]
-    for query in wish.queries:
-        if query.name in names:
-            return Impossible(_taken(now.deployment.query(query.name)))
+    taken = why_taken(now.deployment, wish.queries)
+    if taken is not None:
+        return Impossible(taken)
     deployment = replace(now.deployment, queries=(*now.deployment.queries, *wish.queries))
-    if deployment.sharing is not None:
-        sharing = replace(deployment.sharing, written=(*deployment.sharing.written, *wish.queries))
-        deployment = replace(deployment, sharing=sharing)
+    if deployment.sharing is not None or wish.sharing is not None:
+        before = deployment.sharing or Sharing(now.deployment.queries)
+        stands = {**before.stands, **(wish.sharing.stands if wish.sharing is not None else {})}
+        deployment = replace(deployment, sharing=Sharing((*before.written, *wish.written), stands))
     placement, flow = now.placement, dataflow(deployment)
     streams = [f"{query.name}.{operator.name}" for query in wish.queries for operator in query.operators]
     for stream in streams:
@@ -217,7 +219,35 @@ def _added(now: RunningPlan, wish: AddQuery, rules: Rules) -> tuple[Deployment, 
         placement = placement.put(stream, wish.homes[stream], wish.reasons.get(stream, wish.reason))
     paths = rules.paths
     why_not = _first(why_impossible(deployment, placement, one, wish.homes[one], paths) for one in streams)
+    rooms = dict.fromkeys(wish.homes.values()) if wish.by in ("person", "scenario") else ()
+    why_not = why_not or _first(no_room(deployment, now.placement, wish.homes, to) for to in rooms)
     return Impossible(why_not) if why_not else (deployment, placement)
+
+
+def why_taken(deployment: Deployment, queries: Iterable[Query]) -> str | None:
+    """Why queries cannot have the names they have; None where they can."""
+    names = {query.name for query in deployment.queries}
+    return _first(_taken(deployment.query(query.name)) for query in queries if query.name in names)
+
+
+def _with_added(now: RunningPlan, wish: AddQuery, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+    """What runs as it was cut, and what comes; cut anew is only a query whose stream is read and stayed inside."""
+    new = {query.name for query in wish.queries}
+    given = {stream for one in now.fragments for stream in one.outputs}
+    inside = {
+        name.partition(".")[0]
+        for query in wish.queries
+        for operator in query.operators
+        for name in operator.from_
+        if "." in name and name.partition(".")[0] not in new and name not in given
+    }
+    kept = tuple(one for one in now.fragments if one.query not in inside)
+    here = {one.id for one in kept}
+    wanted = {*new, *inside, None}
+    more = tuple(one for one in fragments if one.query in wanted and one.id not in here)
+    relays = tuple(one for one in (*kept, *more) if one.query is None)
+    others = tuple(one for one in (*kept, *more) if one.query is not None)
+    return (*relays, *(upstream_first(others) if inside else others))
 
 
 def _taken(query: Query) -> str:
@@ -229,8 +259,12 @@ def _taken(query: Query) -> str:
 
 def _removed(now: RunningPlan, wish: RemoveQuery) -> tuple[Deployment, Placement] | Impossible:
     names = [query.name for query in now.deployment.queries]
+    if wish.by != "file":  # what a file no longer has may be a mere name by now
+        names = [query.name for query in now.deployment.queries if query.sinks]
     if wish.query not in names:
         return Impossible(f"there is no query {wish.query}; there are: {', '.join(names)}")
+    if wish.by != "file" and len(names) == 1:
+        return Impossible(f"{wish.query} is the only query: stop the run instead")
     sharing = now.deployment.sharing
     written = now.deployment.queries if sharing is None else sharing.written
     for query in (query for query in written if query.name != wish.query):

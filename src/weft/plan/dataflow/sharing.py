@@ -26,12 +26,13 @@ COST_MS = 0.001
 
 def with_sharing(deployment: Deployment) -> Deployment:
     """The same deployment, its equal operators made once where `control.share` asks for it; again changes nothing."""
-    if deployment.sharing is not None or not _is_on(deployment):
+    if deployment.sharing is not None or not is_on(deployment):
         return deployment
     return shared(deployment, stands_by_meaning(deployment))
 
 
-def _is_on(deployment: Deployment) -> bool:
+def is_on(deployment: Deployment) -> bool:
+    """True if `control.share` asks for it."""
     return deployment.control.share is not None and deployment.control.share.on
 
 
@@ -44,7 +45,7 @@ def resumed(
     """
     names = {query.name for query in deployment.queries}
     held = {stream: other for stream, other in stands.items() if _query_of(stream) in names & before}
-    new = stands_by_meaning(deployment, names - before) if _is_on(deployment) else {}
+    new = stands_by_meaning(deployment, names - before) if is_on(deployment) else {}
     left = _left_over(names, held, operators)
     return shared(replace(deployment, queries=(*deployment.queries, *left)), {**held, **new}, deployment.queries)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from weft.model import Constant, Deployment, PartitionAt, Placement, Query, dataflow
+from weft.model import AddAt, Constant, Deployment, PartitionAt, Placement, Query, RemoveAt, dataflow
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.rates import Rates, ideal_rates
 from weft.plan.judging.batch_costs import BatchCosts
@@ -86,6 +86,8 @@ def why_ideal(deployment: Deployment) -> str | None:
         return "`serve` is of the twin"
     if any(isinstance(what, PartitionAt) for what in deployment.scenario):
         return "`partition` is of the twin"
+    if any(isinstance(what, AddAt | RemoveAt) for what in deployment.scenario):
+        return "queries come or go in the scenario"
     if any(node.operator.queue is not None for node in dataflow(deployment).nodes):
         return "queues of a bounded length are of the twin"
     return None

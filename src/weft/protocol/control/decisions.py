@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from weft.model.wishes import MoveTo, in_words
+from weft.model.wishes import MoveTo, plain_wish
 from weft.protocol.control.rules import Desire
 
 ENTRIES_MAX = 500
@@ -71,8 +71,8 @@ def moves_of(desire: Desire) -> list[dict[str, str]]:
     ]
 
 
-def _wish(entry: dict[str, Any]) -> str:
-    return in_words(MoveTo({f"{one['query']}.{one['operator']}": one["to"] for one in entry["moves"]}))
+def _wish(entry: dict[str, Any]) -> dict[str, Any]:
+    return plain_wish(MoveTo({f"{one['query']}.{one['operator']}": one["to"] for one in entry["moves"]}))
 
 
 def _same(last: dict[str, Any], entry: dict[str, Any]) -> bool:

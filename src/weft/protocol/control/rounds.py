@@ -53,6 +53,10 @@ class Rounds:
         self.decisions = Decisions()
         self._looks: deque[dict[str, Any]] = deque(maxlen=LOOKS_MAX)
 
+    def know(self, deployment: Deployment) -> None:
+        """Queries have come or gone."""
+        self._deployment = deployment
+
     def measured(self, observed: Observed, running: Placement) -> list[Input]:
         """What the controller is told of a period: changes by other doors, then what was measured."""
         inputs: list[Input] = []

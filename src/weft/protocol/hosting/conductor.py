@@ -4,7 +4,9 @@
 2. A fragment that is wanted elsewhere is first stopped. Where the old site stays silent, the new start goes ahead: the
    fence of the higher epoch, not the old site's word, is what keeps two writers apart. One that was lost with its
    site starts elsewhere at once.
-3. Every message is said again under a timer until it is answered, so many times; then the fragment is given up.
+3. Every message is said again under a timer until it is answered, so many times; then the fragment is given up, as one
+   whose site is silent: whoever hears of that site again wants it again, and the same start is said again, for it may
+   have been heard. One that says meanwhile that it runs is taken on.
 4. A running fragment is asked after from time to time (the start, said again), so a lost report is only late.
 5. A fragment that failed starts again after a growing delay, so many times; a permanent failure ends it at once.
    A fragment that has run steadily is forgiven its earlier failures.
@@ -85,7 +87,8 @@ class Wanted(Row, array_like=True):
     """One fragment: where it is wanted, where its epoch was sent, and how patient one still is.
 
     `ends` is the change it is to end for, `starts` the one that is told when it runs; 0 where there is none. `task`
-    says what it is, `stands` how others may go on from it, as its site last told.
+    says what it is, `stands` how others may go on from it, as its site last told. `silent` says of one that is down
+    that its site did not answer: its epoch may run, or run yet.
     """
 
     state: str = IDLE
@@ -99,6 +102,7 @@ class Wanted(Row, array_like=True):
     ends: int = 0
     starts: int = 0
     tells: bool = False
+    silent: bool = False
     task: Parcel = Parcel()
     stands: Parcel = Parcel()
 
@@ -136,7 +140,11 @@ class Conductor(Machine):
     def on_want(self, fragment: str, row: Wanted, input: Want) -> list[Effect]:
         """Starts, moves, or takes note of where to start next."""
         row.want, row.least, row.ends, row.starts = input.site, max(row.least, input.least), 0, input.change
+        same = input.task in (None, row.task) and row.want == row.site and row.least <= row.epoch
         row.task = row.task if input.task is None else input.task
+        if row.state == DOWN and row.silent and same and not input.lost:
+            row.restarts = 0
+            return self.say_again(fragment, row)
         if row.state in (IDLE, DOWN) or (input.lost and row.state != DONE):
             row.restarts = 0
             return self.start(fragment, row)
@@ -150,9 +158,8 @@ class Conductor(Machine):
             return self.on_want(fragment, row, Want(fragment, input.site, input.least, task=input.task))
         row.want = row.site = input.site
         row.least, row.task = max(row.least, input.least), row.task if input.task is None else input.task
-        row.state, row.tries, row.restarts, row.stands = STARTING, 1, 0, Parcel()
-        again = StartFragment(fragment, row.epoch, row.task)
-        return [Send(row.site, again), SetTimer(fragment, self.limits.answer_ms_max)]
+        row.restarts, row.stands = 0, Parcel()
+        return self.say_again(fragment, row)
 
     def on_unwant(self, fragment: str, row: Wanted, input: Unwant) -> list[Effect]:
         """Stops what may be alive."""
@@ -191,8 +198,15 @@ class Conductor(Machine):
         row.state, row.polls = RUNNING, 0
         return [SetTimer(fragment, self.limits.poll_ms), *self.up(fragment, row)]
 
+    def on_heard(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
+        """What was given up speaks after all: where only its site was silent it runs as wanted, else it is to stop."""
+        if not row.silent or row.want != row.site:
+            return self.on_unwanted(fragment, row, input)
+        row.silent = False
+        return self.on_running(fragment, row, input)
+
     def on_unwanted(self, fragment: str, row: Wanted, input: Received) -> list[Effect]:
-        """What was given up or replaced, and speaks after all, is told to stop."""
+        """What is wanted no more or was replaced, and speaks after all, is told to stop."""
         epoch: int = input.message.epoch  # type: ignore[attr-defined]
         return [Send(input.sender, StopFragment(fragment, epoch, task=row.task))]
 
@@ -247,7 +261,7 @@ class Conductor(Machine):
             return self.ended(fragment, row, clean=False)
         if row.state == STOPPING and row.want:
             return self.start(fragment, row)
-        return self.give_up(fragment, row, f"site {row.site} does not answer")
+        return self.give_up(fragment, row, f"site {row.site} does not answer", silent=True)
 
     def ignore(self, fragment: str, row: Wanted, input: Input) -> list[Effect]:
         """Word that comes late or twice."""
@@ -256,16 +270,22 @@ class Conductor(Machine):
     def start(self, fragment: str, row: Wanted) -> list[Effect]:
         """A new epoch, at the wanted site."""
         row.state, row.site, row.epoch, row.tries = STARTING, row.want, max(row.epoch, row.least) + 1, 1
-        row.stands = Parcel()
+        row.stands, row.silent = Parcel(), False
         return [
             Remember(fragment, row.epoch),
             Send(row.site, StartFragment(fragment, row.epoch, row.task)),
             SetTimer(fragment, self.limits.answer_ms_max),
         ]
 
+    def say_again(self, fragment: str, row: Wanted) -> list[Effect]:
+        """The present epoch, which may run: its start only asks after it then."""
+        row.state, row.tries, row.silent = STARTING, 1, False
+        again = StartFragment(fragment, row.epoch, row.task)
+        return [Send(row.site, again), SetTimer(fragment, self.limits.answer_ms_max)]
+
     def stop(self, fragment: str, row: Wanted) -> list[Effect]:
         """The present epoch is asked to stop."""
-        row.state, row.tries = STOPPING, 1
+        row.state, row.tries, row.silent = STOPPING, 1, False
         return [Send(row.site, self.stopping(fragment, row)), SetTimer(fragment, self.limits.answer_ms_max)]
 
     def stopping(self, fragment: str, row: Wanted) -> StopFragment:
@@ -287,10 +307,10 @@ class Conductor(Machine):
             return [FragmentEnded(fragment, change, False)]
         return [FragmentEnded(fragment, change, True, row.epoch, row.stands)]
 
-    def give_up(self, fragment: str, row: Wanted, reason: str) -> list[Effect]:
+    def give_up(self, fragment: str, row: Wanted, reason: str, silent: bool = False) -> list[Effect]:
         """No more is tried until it is wanted again."""
-        row.state = IDLE if row.state == STOPPING else DOWN
-        return [GaveUp(fragment, reason)]
+        row.state, row.silent = (IDLE, False) if row.state == STOPPING else (DOWN, silent)
+        return [GaveUp(fragment, reason, silent)]
 
     def concluding(self) -> list[Effect]:
         """Says it once when all run, are done, or are stopped."""
@@ -331,7 +351,8 @@ Conductor.STEPS = {
     **{(state, FragmentFinishing): Step(Conductor.ignore, (state,)) for state in (IDLE, STARTING, RUNNING, DOWN)},
     # A failure is no word that the epoch was fenced: only the answer to the stop is.
     **{(STOPPING, word): Step(Conductor.ignore, (STOPPING,)) for word in (FragmentRunning, FragmentFailed)},
-    **{(state, FragmentRunning): Step(Conductor.on_unwanted, (state,)) for state in (IDLE, DOWN)},
+    (IDLE, FragmentRunning): Step(Conductor.on_unwanted, (IDLE,)),
+    (DOWN, FragmentRunning): Step(Conductor.on_heard, (DOWN, RUNNING)),
     **{(state, FragmentDone): Step(Conductor.on_done, (DONE,)) for state in (STARTING, RUNNING)},
     (STOPPING, FragmentDone): Step(Conductor.on_done, (DONE, IDLE)),
     **{

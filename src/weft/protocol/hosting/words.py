@@ -188,7 +188,8 @@ class FragmentIsDown(Effect, frozen=True):
 
 
 class GaveUp(Effect, frozen=True):
-    """A fragment is not tried any more, or could not be seen to stop."""
+    """A fragment is not tried any more, or could not be seen to stop; `silent`: its site did not answer, or not yet."""
 
     fragment: str
     reason: str
+    silent: bool = False

@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 from weft.spark.channels.channel import Channel
 from weft.spark.channels.kafka_log import KafkaLog
-from weft.spark.channels.kinds import CHANNELS, FOLDER, KAFKA, KIND
+from weft.spark.channels.kinds import CHANNELS, FOLDER, KAFKA, KIND, MIRROR
 from weft.spark.channels.log import Log
-from weft.spark.channels.rooms import CONSOLE, FRAGMENTS, HEADS, LATE, LEFT_OUT, LOGS, RECORDINGS, TOPICS
+from weft.spark.channels.rooms import CONSOLE, FRAGMENTS, HEADS, LATE, LEFT_OUT, LOGS, RECORDINGS, SITES, TOPICS
 from weft.spark.storage.disk import Disk
 
 
@@ -26,6 +27,21 @@ class Folders:
     channels: str = FOLDER
     kinds: Mapping[str, str] = field(default_factory=dict, compare=False)  # of streams in channels of another kind
     settings: Mapping[str, str] = field(default_factory=dict, compare=False)  # of a channel that is not in folders
+    site: str = ""  # whose streams and checkpoints these are, where each site has rooms of its own
+
+    @property
+    def rooms(self) -> Path:
+        """Where streams, recordings and checkpoints lie: in the state, or where no other site looks."""
+        return self.state / SITES / quote(self.site, safe="") if self.site else self.state
+
+    def is_here(self, stream: str) -> bool:
+        """Whether a stream's log lies in these rooms; a mirrored one lies in those of sites, and only there."""
+        return bool(self.site) or self.kind_of(stream) != MIRROR
+
+    def checkpoints(self) -> list[Path]:
+        """All checkpoints of the run, those in the rooms of single sites included."""
+        pattern = f"{FRAGMENTS}/*/checkpoint-*"
+        return sorted([*self.state.glob(pattern), *self.state.glob(f"{SITES}/*/{pattern}")])
 
     def kind_of(self, stream: str) -> str:
         """In which kind of channel a stream lies; one that a relay carries lies where its source's would."""
@@ -35,14 +51,14 @@ class Folders:
         """The channel of a stream."""
         kind = self.kind_of(name)
         if kind == KAFKA:
-            return KafkaLog.of_stream(self.state, name, self.run, self.disk, self.settings)
-        return CHANNELS[kind].of_stream(self.state, name, self.run, self.disk)
+            return KafkaLog.of_stream(self.rooms, name, self.run, self.disk, self.settings)
+        return CHANNELS[kind].of_stream(self.rooms, name, self.run, self.disk)
 
     def streams(self) -> list[Channel]:
         """The channels of all streams that were ever written."""
         kinds = dict.fromkeys([self.channels, *self.kinds.values()])
         return [
-            self.stream(name) for name in sorted({one for kind in kinds for one in CHANNELS[kind].names(self.state)})
+            self.stream(name) for name in sorted({one for kind in kinds for one in CHANNELS[kind].names(self.rooms)})
         ]
 
     def reader_options(self, channel: Channel) -> dict[str, str]:
@@ -51,11 +67,12 @@ class Folders:
 
     def recording(self, source: str) -> Log:
         """The recorded log that a replay source takes its records from."""
-        return Log(self.state / RECORDINGS / source, self.run, self.disk, self.head(f"recording {source}"))
+        return Log(self.rooms / RECORDINGS / source, self.run, self.disk, self.head(f"recording {source}"))
 
     def sink(self, name: str, path: Path) -> Log:
         """The log of what a sink's folder was given, beside that folder and on the same disk."""
-        return Log(path.parent / f".{path.name}.weft", self.run, self.disk, self.head(f"sink {name}"))
+        # Results lie where people look, and so does what was given to them: apart from the rooms of sites.
+        return Log(path.parent / f".{path.name}.weft", self.run, self.disk, self.state / HEADS / f"sink {name}")
 
     def console(self, name: str) -> Path:
         """Where a sink on the console keeps what it has shown."""
@@ -67,27 +84,27 @@ class Folders:
 
     def head(self, name: str) -> Path:
         """How far a log has come, kept away from it."""
-        return self.state / HEADS / name
+        return self.rooms / HEADS / name
 
     def checkpoint(self, fragment: str, generation: int) -> Path:
         """Spark's checkpoint of a fragment; each other cut of its operators is a generation."""
-        return self.state / FRAGMENTS / fragment / f"checkpoint-{generation}"
+        return self.fragment(fragment) / f"checkpoint-{generation}"
 
     def gate(self, fragment: str, generation: int) -> Path:
         """Where a generation that started before its turn finds out that it has come."""
-        return self.state / FRAGMENTS / fragment / f"gate-{generation}.json"
+        return self.fragment(fragment) / f"gate-{generation}.json"
 
     def fragment(self, fragment: str) -> Path:
         """A fragment's own room."""
-        return self.state / FRAGMENTS / fragment
+        return self.rooms / FRAGMENTS / fragment
 
     def ticks(self, fragment: str) -> Path:
         """Files whose appearance makes a fragment on a user's files run a batch without records."""
-        return self.state / FRAGMENTS / fragment / "ticks"
+        return self.fragment(fragment) / "ticks"
 
     def nudge(self, fragment: str) -> Path:
         """A number whose change makes a fragment on channels run a batch without records."""
-        return self.state / FRAGMENTS / fragment / "nudge"
+        return self.fragment(fragment) / "nudge"
 
     def late(self, stream: str) -> Path:
         """Records that came too late for their place in a stream, and how ordering is doing."""

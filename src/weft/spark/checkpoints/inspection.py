@@ -94,6 +94,16 @@ def left_by_a_kill(
     return left_over
 
 
+def begin_anew(
+    folders: Folders, fragment: Fragment, generation: int, gate: Mapping[str, Position] | None, claims: Sequence[Claim]
+) -> None:
+    """Take back a first batch that was planned and never begun: a start that was cut short then can be made again."""
+    path = folders.checkpoint(fragment.id, generation)
+    if path.exists() and read_ledger(path, folders.run) is None:
+        gates = {} if gate is None else {fragment.id: (generation, gate)}
+        mend(left_by_a_kill(folders, [fragment], {fragment.id: generation}, gates, claims), folders.disk)
+
+
 def inspect_recordings(folders: Folders, sources: Sequence[str]) -> None:
     """Refuse recordings that a run has begun to read and that are no longer whole."""
     for source in sources:

@@ -13,6 +13,10 @@ from pyspark.sql import SparkSession
 from weft.spark.session.settings import settings, with_conf
 from weft.spec import is_kept
 
+_Asked = tuple[str, tuple[tuple[str, str], ...]]
+_free: dict[_Asked, list[SparkSession]] = {}
+_taken: dict[int, _Asked] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Lent:
@@ -44,11 +48,14 @@ class Lent:
 
 
 def let_go(session: SparkSession, lent: Lent | None) -> None:
-    """Stop a Spark of our own; give back one that was lent."""
+    """Stop a Spark of our own; give back one that was lent, and keep the session beside it for the next run."""
     if lent is None:
         session.stop()
-    else:
-        lent.give_back()
+        return
+    lent.give_back()
+    settings_of = _taken.pop(id(session), None)
+    if settings_of is not None:
+        _free.setdefault(settings_of, []).append(session)
 
 
 @contextmanager
@@ -68,7 +75,18 @@ def _sessions_in_java(context: SparkContext) -> Any:
 
 
 def beside(context: SparkContext, conf: Mapping[str, str]) -> SparkSession:
-    """A session beside those of a program that has a Spark: its settings are ours, theirs stay as they are."""
+    """A session beside those of a program that has a Spark: its settings are ours, theirs stay as they are.
+
+    One that an earlier run has let go is taken again: Spark starts Python processes anew for each of its sessions.
+    """
+    asked = (context.applicationId, tuple(sorted(conf.items())))
+    held = _free.get(asked)
+    session = held.pop() if held else _new_beside(context, conf)
+    _taken[id(session)] = asked
+    return session
+
+
+def _new_beside(context: SparkContext, conf: Mapping[str, str]) -> SparkSession:
     session = (SparkSession.getActiveSession() or SparkSession(context)).newSession()
     for key in session.conf.getAll:
         if is_kept(key) and session.conf.isModifiable(key):

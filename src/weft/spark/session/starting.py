@@ -21,6 +21,7 @@ from weft.spark.session import reader_processes as nursery
 from weft.spark.session.class_archive import MAKES_S_MAX, ClassArchive
 from weft.spark.session.code import packed_code
 from weft.spark.session.lent import active, beside
+from weft.spark.session.private_files import write_without_chmod
 from weft.spark.session.settings import BULK, LOG4J, SLOW, on_a_cluster, settings, with_conf
 from weft.spark.storage import temporary
 from weft.spark.storage.private import private_files
@@ -82,6 +83,7 @@ def _own(
         builder = builder.config(key, value)
     with _temporary_in(folder):
         session = builder.getOrCreate()
+    write_without_chmod(session)
     if cluster:
         session.sparkContext.addPyFile(str(packed_code(folder, modules)))
     process = getattr(session.sparkContext._gateway, "proc", None)

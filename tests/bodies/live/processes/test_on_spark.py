@@ -107,9 +107,10 @@ class Started:
         return "\n".join(path.read_text()[-1500:] for path in logs if path.exists())
 
 
-@pytest.mark.long  # a site whose process is slow to be reached at the start is given up after 10 s
-def test_an_operator_moves_from_one_process_to_another_and_every_record_arrives_once(tmp_path: Path) -> None:
-    (tmp_path / "weft.yaml").write_text(TWO_SITES)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["folder", "mirror"])
+def test_an_operator_moves_from_one_process_to_another_and_every_record_arrives_once(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "weft.yaml").write_text(f"{TWO_SITES}channels: {{kind: {kind}}}\n")
     (tmp_path / "lines.csv").write_text("".join(f"{v}\n" for v in range(RECORDS)))
     run = Started(tmp_path)
     edge, core = run.pid("edge"), run.pid("core")
@@ -125,9 +126,13 @@ def test_an_operator_moves_from_one_process_to_another_and_every_record_arrives_
             os.kill(pid, 0)
 
 
-def whole(spark: Any, folder: Path, disturb: Callable[[Started], Started], moves: int = 2) -> None:
+def whole(
+    spark: Any, folder: Path, disturb: Callable[[Started], Started], moves: int = 2, kind: str = "folder"
+) -> None:
     """A run over three sites that is disturbed once results are there; it comes to its end, exactly."""
     deployment = make(folder, 7, 6000, 100, moves)
+    with open(folder / "weft.yaml", "a", encoding="utf-8") as file:
+        file.write(f"channels: {{kind: {kind}}}\n")
     run = Started(folder)
     run.until(lambda: run.results() > 100)
     disturb(run).end()
@@ -135,15 +140,15 @@ def whole(spark: Any, folder: Path, disturb: Callable[[Started], Started], moves
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("site", ["a", "b", "c"])
-def test_an_agent_is_killed_and_comes_again(site: str, spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("site", "kind"), [("a", "folder"), ("b", "folder"), ("c", "folder"), ("b", "mirror")])
+def test_an_agent_is_killed_and_comes_again(site: str, kind: str, spark: Any, tmp_path: Path) -> None:
     def disturb(run: Started) -> Started:
         before = run.pid(site)
         os.kill(before, signal.SIGKILL)
         run.until(lambda: run.pid(site) != before)
         return run
 
-    whole(spark, tmp_path, disturb)
+    whole(spark, tmp_path, disturb, kind=kind)
 
 
 @pytest.mark.long

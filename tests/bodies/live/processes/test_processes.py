@@ -15,14 +15,19 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 import weft.spec
 from tests.bodies.drawn_moves import Fake
+from weft.bodies.live import desk as live_desk
+from weft.bodies.live.processes import agent as live_agent
 from weft.bodies.live.processes import roll
 from weft.bodies.live.processes.agent import AgentProcess
 from weft.bodies.live.processes.house import ProcessSites
 from weft.bodies.live.run import Options, Run
+from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import STOP, CannotRun
 from weft.bodies.live.valid import valid
+from weft.bodies.live.wire.parties import site as party_of
 from weft.model.wishes import MoveTo
 from weft.plan.changing.task import Task
+from weft.protocol.hosting import ConductorLimits, conductor
 from weft.protocol.reporting import FragmentNow, Measured, SiteNow
 from weft.spark.fragments.analysis import Analysis
 
@@ -216,3 +221,116 @@ def test_with_another_file_or_to_start_over_running_sites_are_to_be_stopped_firs
     again = Desk(agents, fresh=True)
     until(lambda: again.error)
     assert "stop them with `weft stop` to go on with --fresh" in str(again.error)
+
+
+class Deaf(SiteBody):
+    """A site that says it is ready long before anything that is asked of it arrives."""
+
+    deaf_s = 1.5
+
+    def start(self) -> None:
+        super().start()
+        carrier = self.carrier
+        carrier._transport.close(carrier.address)
+        hears = threading.Timer(self.deaf_s, carrier._transport.open, (carrier.address, carrier._deliver))
+        hears.daemon = True
+        hears.start()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who does not answer within a third of a second is given up; sites are slower than that."""
+    monkeypatch.setattr(conductor, "ConductorLimits", lambda: ConductorLimits(answer_ms_max=100, tries_max=3))
+    monkeypatch.setattr(live_agent, "SiteBody", Deaf)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_site_that_is_ready_and_slow_to_be_reached_is_waited_for(agents: Agents) -> None:
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs, "it is asked again until it answers")
+    assert 'GaveUp(q.small, "site core does not answer", silent)' in (agents.state / "story.log").read_text()
+    assert agents.engines["core"].launched == [("q.small", 1)], "the same start was said again"
+    desk.run.stop()
+    until(agents.over)
+    assert desk.error is None
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_site_that_comes_long_after_it_was_asked_is_waited_for(agents: Agents) -> None:
+    agents.start("desk")
+    desk = Desk(agents)
+    until(lambda: "q.small" in desk.run.down)
+    agents.start("core")
+    until(desk.runs)
+    assert desk.run.down == {}
+    desk.run.stop()
+    until(agents.over)
+    assert desk.error is None
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_site_that_is_heard_of_and_never_answers_ends_the_run(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Deaf, "deaf_s", 30.0)
+    monkeypatch.setattr(live_desk, "UNANSWERED_S_MAX", 1.0)
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(lambda: desk.error, "it is not waited for for ever")
+    assert "does not answer" in str(desk.error)
+
+
+def test_a_site_tells_of_its_machine_and_how_far_its_neighbours_are(agents: Agents) -> None:
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs)
+
+    def told() -> dict[str, Any]:
+        return desk.run.status()["sites"]["core"]["machine"] or {}
+
+    until(lambda: told().get("round_trip_ms"), "neighbours are spoken with")
+    machine = told()
+    assert list(machine["round_trip_ms"]) == ["desk"]
+    assert 0 < machine["round_trip_ms"]["desk"] < 10_000
+    assert machine["memory_mb"] >= machine["memory_free_mb"] > 0
+    assert len(machine["load"]) == 3
+    desk.run.stop()
+    until(agents.over)
+    assert desk.error is None
+
+
+def test_two_sites_that_are_cut_off_from_one_another_speak_again_afterwards(agents: Agents) -> None:
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs)
+    far = {site: agents.made[other] for site, other in (("desk", "core"), ("core", "desk"))}
+
+    def together() -> list[str]:
+        return [site for site, one in far.items() if party_of(site) in one._port.heard()]  # type: ignore[union-attr]
+
+    until(lambda: len(together()) == 2)
+    desk.run.partition("desk", "core", 2.0)
+    until(lambda: not together(), "nothing passes")
+    assert desk.run.crashed == set(), "both are heard of by the desk"
+    until(lambda: len(together()) == 2, "the way is there again")
+    desk.run.stop()
+    until(agents.over)
+    assert desk.error is None
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        ("channels: {kind: mirror}", "use --processes"),
+        ("scenario: [{at_s: 1, partition: [desk, core], for_s: 5}]", "share no folder"),
+    ],
+)
+def test_what_needs_sites_apart_is_refused_where_they_share_a_process(agents: Agents, more: str, word: str) -> None:
+    agents.file.write_text(f"{FILE}{more}\n")
+    with pytest.raises(CannotRun, match=word):
+        Run(weft.spec.load(agents.file), agents.state, Options()).go()

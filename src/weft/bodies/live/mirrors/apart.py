@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.bodies.live.mirrors.by_plan import ByPlan
 from weft.bodies.live.mirrors.mirroring import Mirroring
 from weft.bodies.live.runtime import BeforeEnd, Engine, Launchable
 from weft.plan.changing.task import GoesOn, Task
@@ -15,10 +16,11 @@ from weft.spark.fragments.positions import Standing
 class Apart:
     """An engine whose streams lie at its own site: those it reads as copies, those it writes as their home."""
 
-    def __init__(self, site: str, engine: Engine, mirroring: Mirroring) -> None:
+    def __init__(self, site: str, engine: Engine, mirroring: Mirroring, by_plan: ByPlan) -> None:
         self.site = site
         self.engine = engine
         self.mirroring = mirroring
+        self.by_plan = by_plan
 
     def fence(self, task: Task, epoch: int) -> None:
         """From now on this site is the home of what the fragment writes, under this epoch or a greater one."""
@@ -28,6 +30,7 @@ class Apart:
 
     def prepare(self, task: Task, epoch: int) -> Launchable:
         """A fragment ready to start, whose inputs are followed."""
+        self.by_plan.look()  # before it writes anything: its readers may be slower than it is
         self._follow(task)
         return self.engine.prepare(task, epoch)
 
@@ -42,6 +45,7 @@ class Apart:
         for one in ends:
             if one.fragment.site != self.site:
                 written = self.mirroring.mirrored(one.fragment.outputs)
+                self.by_plan.hold(written, task)
                 self.mirroring.fetch(one.fragment.site, one.fragment.id, one.generation, written)
         self._follow(task)
         return self.engine.carry_over(task, ends, after)
@@ -52,14 +56,14 @@ class Apart:
         return here and self.engine.channel_drained(stream, fragment)
 
     def _follow(self, task: Task) -> None:
-        for stream in self.mirroring.mirrored(task.homes):
-            self.mirroring.follow(stream, task.homes[stream])
+        self.by_plan.asked(task)
 
     # ---- as it is
 
     def discard_prepared(self, task: Task) -> None:
         """Forget what was made ready, or carried over."""
         self.engine.discard_prepared(task)
+        self.by_plan.off(task)
 
     def let_in(self, fragment: str, standing: Standing) -> None:
         """One that a fragment made ready goes on from is at its last batch."""
@@ -71,6 +75,7 @@ class Apart:
 
     def look_after(self) -> None:
         """Do what is to be done now and then."""
+        self.by_plan.look()
         self.engine.look_after()
 
     def settle(self, sinks: Sequence[str]) -> None:

@@ -37,7 +37,7 @@ from weft.spark.channels.mirror import Mirror, Refused, TakenIn
 from weft.spark.channels.segments import number_of
 from weft.spark.storage.disk import Damaged
 
-PLACES_S = 0.25
+PLACES_S, PLACES_AGAIN_S = 0.25, 2.0
 SILENT_S_MAX = 15.0
 WAITING_MAX = 64
 """Segments that have come and are not counted yet; beyond that the home waits."""
@@ -156,11 +156,13 @@ class Follower:
         """Say what readers here still need, when that has changed."""
         loop = asyncio.get_running_loop()
         said: Any = None
+        due_s = 0.0
         while True:
             await asyncio.sleep(PLACES_S)
             places = await loop.run_in_executor(None, self.log.places)
-            if places != said:
-                said = places
+            # Said again now and then: a home that had no log yet could not keep them.
+            if places != said or loop.time() > due_s:
+                said, due_s = places, loop.time() + PLACES_AGAIN_S
                 await one.note(encode(Passed(places)))
 
 

@@ -32,9 +32,9 @@ class Mirroring:
         self._tell = tell
         self._followers: dict[str, Follower] = {}
         self._lock = threading.Lock()
-        home, packs = Home(folders), Packs(folders)
-        port.serve(FOLLOW, home.follow)
-        port.serve(FENCE, home.fence)
+        self.home, packs = Home(folders), Packs(folders)
+        port.serve(FOLLOW, self.home.follow)
+        port.serve(FENCE, self.home.fence)
         port.serve(PACK, packs.give)
 
     def follow(self, stream: str, home: str) -> None:

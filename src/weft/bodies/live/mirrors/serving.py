@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from pathlib import Path
 from typing import IO
 
@@ -28,7 +29,9 @@ from weft.bodies.live.wire.connections import Connection
 from weft.bodies.live.wire.frames import CHUNK_BYTES, Note
 from weft.bodies.live.wire.greeting import NotBelieved
 from weft.bodies.live.wire.parties import COMMAND
+from weft.spark.channels.channel import fragment_of, reader_name
 from weft.spark.channels.folders import Folders
+from weft.spark.channels.keeping import AWAITED
 from weft.spark.channels.mirror import Mirror, is_stream_name
 from weft.spark.channels.segments import number_of
 
@@ -42,7 +45,8 @@ class Home:
     def __init__(self, folders: Folders) -> None:
         self.folders = folders
         self._told: dict[tuple[str, str], set[str]] = {}
-        """The readers of a stream that a site has told of."""
+        """The readers of a stream that a site which follows it has told of."""
+        self._following: Counter[tuple[str, str]] = Counter()
 
     def mirror(self, one: Connection, run: str, stream: str) -> Mirror:
         """The log of a stream that another site asks for; NotBelieved where it may not."""
@@ -69,6 +73,7 @@ class Home:
         """Send a stream from a number on until the other end hangs up."""
         asked = request_of(request, Follow)
         log = self.mirror(one, asked.run, asked.stream)
+        self._following[log.name, one.peer.site] += 1
         self.pass_on(log, one.peer.site, asked.places)
         hearing = asyncio.get_running_loop().create_task(self._hear(one, log))
         try:
@@ -77,6 +82,9 @@ class Home:
             hearing.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await hearing
+            self._following[log.name, one.peer.site] -= 1
+            if not self._following[log.name, one.peer.site]:
+                self._told.pop((log.name, one.peer.site), None)
 
     async def _hear(self, one: Connection, log: Mirror) -> None:
         """What readers at the copy have passed comes back over the same connection."""
@@ -95,9 +103,15 @@ class Home:
         for reader in now:
             number, has_read = places[reader]
             log.passed(reader, number, has_read)
-        for gone in self._told.get((log.name, site), set()) - now:
-            log.forget(gone)
+            log.forget(reader_name(fragment_of(reader), AWAITED))
+        gone = self._told.pop((log.name, site), set()) - now
+        for reader in gone - self.told(log.name):  # one that has moved is another site's by now
+            log.forget(reader)
         self._told[log.name, site] = now
+
+    def told(self, stream: str) -> set[str]:
+        """The readers of a stream that sites with copies tell of now."""
+        return {reader for (name, _), readers in self._told.items() if name == stream for reader in readers}
 
     async def _send(self, one: Connection, log: Mirror, number: int) -> None:
         loop = asyncio.get_running_loop()

@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,15 +20,20 @@ from weft.bodies.live import journal
 from weft.bodies.live.epochs import SiteEpochs
 from weft.bodies.live.facts import facts_of, meanings
 from weft.bodies.live.identity import identity
+from weft.bodies.live.machine import MachineLook
+from weft.bodies.live.mirrors.apart import Apart
+from weft.bodies.live.mirrors.by_plan import ByPlan
+from weft.bodies.live.mirrors.mirroring import Mirroring
 from weft.bodies.live.parcels import pack
 from weft.bodies.live.processes import roll
+from weft.bodies.live.runtime import Engine
 from weft.bodies.live.sharing import to_run
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import KEYS, STOP, CannotRun, State
 from weft.bodies.live.story_file import StoryFile
 from weft.bodies.live.transport import ROLL, Address, agent
 from weft.bodies.live.wire.credentials import NoKey, credentials
-from weft.bodies.live.wire.parties import THE_DESK
+from weft.bodies.live.wire.parties import THE_DESK, Party
 from weft.bodies.live.wire.parties import site as party_of
 from weft.bodies.live.wire.port import LOOPBACK, Port
 from weft.model import Deployment
@@ -35,7 +41,7 @@ from weft.model.sites import where
 from weft.plan.dataflow.event_times import carried_times
 from weft.plan.dataflow.sharing import as_written
 from weft.plan.network.paths import Paths
-from weft.protocol.agents import FAILED, READY, STARTING, AgentHere, DeskHere, EndAgent
+from weft.protocol.agents import FAILED, READY, STARTING, AgentHere, CutOff, DeskHere, EndAgent, Neighbour
 from weft.protocol.messages import REASON_CHARS_MAX, BadMessage, decode, encode
 from weft.spark import embedded
 from weft.spark.channels.folders import Folders
@@ -73,7 +79,7 @@ class AgentProcess:
     ) -> None:
         self.deployment = deployment
         self.site = site
-        self.state = State(folder, deployment.store.fsync, deployment.channels)
+        self.state = State(folder, deployment.store.fsync, deployment.channels, site)
         self._start_spark = start
         self.life = uuid.uuid4().hex
         self.phase = STARTING
@@ -86,7 +92,12 @@ class AgentProcess:
         self._over = threading.Event()
         self._ended = threading.Event()
         self._heard_s = time.monotonic()
-        self._known: roll.Where | None = None
+        self._known: dict[Party, roll.Where] = {}
+        self._near = {
+            far for link in deployment.links for far in (link.from_, link.to) if site in (link.from_, link.to)
+        }
+        self._near.discard(site)
+        self._machine = MachineLook(folder.parent)
         self._where: roll.Where = LOOPBACK
 
     def stop(self) -> None:
@@ -194,14 +205,20 @@ class AgentProcess:
         asked = self._asked
         assert asked is not None
         times = carried_times(self.deployment, *meanings(self.deployment, facts_of(spark.analysis)))
-        engine = spark.engines(times, Paths(self.deployment).between, asked)(self.site)
+        engine: Engine = spark.engines(times, Paths(self.deployment).between, asked)(self.site)
         assert self._port is not None
+        if self.state.site:
+            mirroring = Mirroring(self._port, self.state.folders, story.write)
+            engine = Apart(self.site, engine, mirroring, ByPlan(self.site, self.state, mirroring))
         epochs = SiteEpochs(self.state, self.site)
         self.body = SiteBody(self.site, epochs, engine, self._port, story.write, asked.measured)
         self.body.start()
 
     def _mend(self) -> None:
         """Take back what an earlier process of this site, that was killed, has left half done."""
+        if self.state.site:  # rooms that nobody else looks at
+            for channel in self.state.folders.streams():
+                channel.forget_aside()
         held = journal.read(self.state)
         if held is None:
             return
@@ -233,19 +250,31 @@ class AgentProcess:
         """Say every second that this site is there."""
         assert self._port is not None
         while not self._ended.wait(ANNOUNCE_S):
-            desk = roll.find_desk(self.state.path)
-            if desk is not None and desk.where != self._known:
-                self._known = desk.where
-                self._port.know(THE_DESK, desk.where)
-            if self._known is not None:
+            self._find_others()
+            if THE_DESK in self._known:
                 self._port.send(agent(self.site), ROLL, encode(self._here()))
+
+    def _find_others(self) -> None:
+        """Know where the desk listens, and other sites, whose streams may be followed."""
+        assert self._port is not None
+        others = [one.name for one in self.deployment.sites if one.name != self.site]
+        found = {party_of(name): roll.find_site(self.state.path, name) for name in others}
+        for party, entry in {THE_DESK: roll.find_desk(self.state.path), **found}.items():
+            if entry is not None and entry.where != self._known.get(party):
+                self._known[party] = entry.where
+                self._port.know(party, entry.where)
+                if party.site in self._near:  # a word is enough for the port to keep a connection
+                    self._port.send(agent(self.site), agent(party.site), encode(Neighbour()))
 
     def _here(self) -> AgentHere:
         spark, body = self.spark, self.body
         facts = pack(facts_of(spark.analysis)) if spark is not None and self._wants_facts else pack(None)
         ui = (spark.ui or "") if spark is not None else ""
         runs = body.runs() if body is not None else ()
-        return AgentHere(self.life, os.getpid(), self.phase, self.reason[:REASON_CHARS_MAX], ui, runs, facts)
+        assert self._port is not None
+        near = {party.site: round(ms, 3) for party, ms in self._port.round_trips().items() if party.site in self._near}
+        machine = replace(self._machine.now(), round_trip_ms=near)
+        return AgentHere(self.life, os.getpid(), self.phase, self.reason[:REASON_CHARS_MAX], ui, runs, facts, machine)
 
     def _deliver(self, sender: Address, data: bytes) -> None:
         try:
@@ -260,5 +289,7 @@ class AgentProcess:
                 self._wants_facts = message.wants_facts
                 if self._asked is None:
                     self._asked = Asked(message.graph, message.until_done, message.measured)
+            case CutOff(life=life, site=site, for_s=for_s) if life == self.life and self._port is not None:
+                self._port.cut(party_of(site), for_s)
             case EndAgent(life=life) if life == self.life:
                 self._over.set()

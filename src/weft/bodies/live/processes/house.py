@@ -23,6 +23,8 @@ import msgspec
 from weft.bodies.live.carrier import Tell
 from weft.bodies.live.facts import Facts
 from weft.bodies.live.failing import RunFailed
+from weft.bodies.live.house import Learned
+from weft.bodies.live.machine import machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.parcels import unpack
 from weft.bodies.live.processes import roll
@@ -34,10 +36,10 @@ from weft.bodies.live.wire.credentials import NoKey, credentials
 from weft.bodies.live.wire.parties import THE_DESK
 from weft.bodies.live.wire.parties import site as party_of
 from weft.bodies.live.wire.port import LOOPBACK, Port
-from weft.model import Deployment
+from weft.model import Deployment, Machine
 from weft.model.sites import where
 from weft.plan.dataflow.sharing import as_written
-from weft.protocol.agents import FAILED, READY, AgentHere, DeskHere, EndAgent, RunsHere
+from weft.protocol.agents import FAILED, READY, AgentHere, CutOff, DeskHere, EndAgent, RunsHere
 from weft.protocol.messages import BadMessage, decode, encode
 from weft.spark.embedded import site_logs
 from weft.spark.flow_start import open_flows
@@ -106,8 +108,8 @@ class ProcessSites:
         return held is not None and held[0].phase == READY and time.monotonic() < held[1] + UP_S_MAX
 
     def comes_back(self, site: str) -> bool:
-        """Whether a site that is silent may be heard of again."""
-        return site not in self.crashed and not self.is_up(site)
+        """A process that is slow to start or to answer is waited for; one that is gone is started again."""
+        return site not in self.crashed
 
     def open(self, over: Callable[[], bool]) -> Facts:
         """Start what lacks a process, and hear from the first that is ready what Spark says of the operators."""
@@ -133,6 +135,16 @@ class ProcessSites:
     def _unheard(self, site: str) -> bool:
         return site in self._names and not self.is_up(site) and site in roll.living(self.state.path)
 
+    def try_out(self, deployment: Deployment) -> Learned:
+        """Processes know the queries that they were started with; CannotRun says what helps."""
+        raise CannotRun(
+            "sites in processes of their own know the queries that they were started with: put it into the file, stop "
+            "with `weft stop`, and start again"
+        )
+
+    def learn(self, learned: Learned) -> None:
+        """Never asked: nothing is tried out here."""
+
     def start(self) -> None:
         """Sites take orders as they come."""
 
@@ -149,7 +161,21 @@ class ProcessSites:
             "address": None if entry is None else f"{entry.host}:{entry.port}",
             "up": self.is_up(site),
             "spark_ui": (held[0].ui or None) if held is not None else None,
+            "machine": machine_as_plain(self.machine(site)),
         }
+
+    def machine(self, site: str) -> Machine | None:
+        """What a site last told of the machine that it stands on."""
+        held = self._heard.get(site)
+        return None if held is None else held[0].machine
+
+    def partition(self, one: str, other: str, for_s: float) -> None:
+        """Each of two sites is told to let nothing pass to the other, or from it."""
+        self._story(f"# {one} and {other} are cut off from one another for {for_s:g} s")
+        for site, far in ((one, other), (other, one)):
+            held = self._heard.get(site)
+            if held is not None:
+                self.transport.send(ROLL, agent(site), encode(CutOff(held[0].life, far, for_s)))
 
     def crash(self, site: str) -> None:
         """Lose a site: its process is killed, and not started again until it is to come back."""

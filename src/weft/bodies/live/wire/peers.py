@@ -13,6 +13,8 @@ from weft.bodies.live.wire.line import Line
 from weft.bodies.live.wire.parties import Party
 
 KINDS_MAX = 1_000
+NEW = 0.25
+"""How much the last round trip counts beside those before it."""
 
 
 class Clock(NamedTuple):
@@ -33,6 +35,8 @@ class Peer:
     accepted: int = 0
     failures: int = 0
     clock: Clock | None = None
+    round_trip_ms: float | None = None
+    """As it is of late: clocks are told apart by the quickest, this follows what changes."""
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
     _asked: dict[tuple[int, int], float] = field(default_factory=dict)
 
@@ -48,6 +52,10 @@ class Peer:
             return
         now_ms = time.time() * 1000
         found = Clock(clock_ms - (sent_ms + now_ms) / 2, now_ms - sent_ms)
+        before_ms = self.round_trip_ms
+        self.round_trip_ms = (
+            found.round_trip_ms if before_ms is None else (1 - NEW) * before_ms + NEW * found.round_trip_ms
+        )
         if self.clock is None or number in (1, 6) or found.round_trip_ms <= self.clock.round_trip_ms * 1.5:
             self.clock = found
 

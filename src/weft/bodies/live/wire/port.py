@@ -132,6 +132,12 @@ class Port:
         """How far peers' clocks are from this one's, and how long a word and its answer take, where it was measured."""
         return {party: peer.clock for party, peer in list(self._peers.items()) if peer.clock is not None}
 
+    def round_trips(self) -> dict[Party, float]:
+        """How long a word and its answer take of late, in ms, where there is a connection to a peer."""
+        there = self.heard()
+        peers = list(self._peers.items())
+        return {party: peer.round_trip_ms for party, peer in peers if peer.round_trip_ms is not None and party in there}
+
     def heard(self) -> set[Party]:
         """The peers that there is a connection to now."""
         return {one.peer for one in list(self._live.values())}

@@ -105,7 +105,7 @@ class Changes:
                     self._take_up(number)
                 self._carrier.take(DESK, Ask(self._of_wish[number]))
             case Decline(number=number, why=why) if number in self._of_wish:
-                self.asked[self._of_wish[number]].end(why, "")
+                self.end(self._of_wish[number], why, "")
             case Turn(number=number):
                 self._carrier.feed(DESK, self._turn(number))
             case Decide(number=number):
@@ -146,19 +146,28 @@ class Changes:
         if self.plan.number != number:
             before, self.plan = self.plan, self._next.pop(number)
             for stream, to in self.plan.placement.homes.items():
-                if self.homes[stream] != to:
+                if stream not in self.homes:  # its query comes; the record plane has held its records so far
+                    self._records.rehome(names_of(stream), to)
+                    self.homes[stream] = to
+                elif self.homes[stream] != to:
                     self.before[number, stream] = self.homes[stream]
                     self.moving[stream] = (number, self.homes[stream])
                     self._records.rehome(names_of(stream), to)
                     self.homes[stream] = to
+            for stream in [stream for stream in self.homes if stream not in self.plan.placement.homes]:
+                del self.homes[stream]  # its query goes; what still comes for it waits for nobody
             self._resize(before.placement, self.plan.placement)
         self._carrier.feed(DESK, Decided(number))
 
     def _over(self, number: int, why_not: str | None, word: str = "") -> None:
         """A change is over: whoever asked is told, and the controller."""
-        self.asked[number].end(why_not, word)
+        self.end(number, why_not, word)
         wish = self._of_change[number]
         self._carrier.feed(CONTROLLER, self._rounds.over(wish, why_not, self.plan.placement))
+
+    def end(self, number: int, why_not: str | None, word: str = "") -> None:
+        """A wish is over, made or not."""
+        self.asked[number].end(why_not, word)
 
     def _resize(self, before: Placement, then: Placement) -> None:
         for stream in dict.fromkeys((*before.instances, *then.instances)):

@@ -24,11 +24,23 @@ from weft.bodies.twin.control.scaling import Scaling as Autoscaling
 from weft.bodies.twin.outcome.result import Move
 from weft.bodies.twin.outcome.uptime import Outage
 from weft.bodies.twin.records import Records, Scaling, names_of
-from weft.model import CrashAt, Deployment, MoveAt, PartitionAt, Placement, RestartAt
-from weft.model.wishes import MoveTo, Wish, in_words
+from weft.model import (
+    AddAt,
+    Control,
+    CrashAt,
+    Deployment,
+    MoveAt,
+    PartitionAt,
+    Placement,
+    Query,
+    RemoveAt,
+    RestartAt,
+)
+from weft.model.wishes import SPOKEN, AddQuery, MoveTo, RemoveQuery, Wish, plain_wish
 from weft.plan import batch_ms, counting_hops
+from weft.plan.changing.adding import coming
 from weft.plan.changing.fragments import each_alone
-from weft.plan.changing.running_plan import Rules, first_plan
+from weft.plan.changing.running_plan import Impossible, Rules, first_plan
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
 from weft.protocol.balancing import AGAIN_MS, asks_again
@@ -58,8 +70,8 @@ SCENARIO = "asked for by the scenario"
 
 
 def steers(deployment: Deployment) -> bool:
-    """Whether machines take part: something moves, crashes or restarts, sites balance, or relief acts."""
-    acts = any(isinstance(what, MoveAt | CrashAt | RestartAt) for what in deployment.scenario)
+    """Whether machines take part: something moves, crashes, comes or goes, sites balance, or relief acts."""
+    acts = any(isinstance(what, MoveAt | CrashAt | RestartAt | AddAt | RemoveAt) for what in deployment.scenario)
     control = deployment.control
     return acts or control.balance is not None or (control.relief is not None and control.advise is None)
 
@@ -86,8 +98,11 @@ class Steering:
         capacities: tuple[tuple[float, str, float], ...] = (),
         move_ms_per_record: float = MOVE_MS_PER_RECORD,
         instances: tuple[Scaling, ...] = (),
+        begins: tuple[Deployment, Placement] | None = None,
+        control: Control | None = None,
     ) -> None:
         self.deployment = deployment
+        self._control = control or deployment.control
         self.records = records
         self.moves: list[Move] = []
         self.warnings: list[str] = []
@@ -106,6 +121,7 @@ class Steering:
         balance = deployment.control.balance
         self.steered = steers(deployment)
         self.carrier = Carrier(self._delay_ns, self._perform, self._start_ns() if self.steered else 0)
+        whole, (deployment, placement) = deployment, begins or (deployment, placement)
         looks = looks_every_s(deployment) is not None
         hops = counting_hops(deployment, batch_ms(deployment)) if looks else deployment
         self.rounds = Rounds(hops, placement)
@@ -119,7 +135,7 @@ class Steering:
             self._at(at_s, partial(records.set_capacity, site, capacity))
         for at_s, verb, operator, site in instances:
             self._at(at_s, partial(self._scale, operator, site, verb == "start"))
-        for what in deployment.scenario:
+        for what in whole.scenario:
             self._plan(what)
         if self.steered:
             self._begin()
@@ -143,8 +159,9 @@ class Steering:
         """Every change that was asked for or advised, in the order of time; `named` tells how a site is called."""
         told = [
             {
-                "at_s": one.at_s, "by": one.wish.by, "wish": in_words(_named(one.wish, named)),
-                "reason": one.wish.reason, "state": one.state, "why": one.why, "pause_ms": self._pause_ms(number),
+                "at_s": one.at_s, "by": SPOKEN.get(one.wish.by, one.wish.by),
+                "wish": plain_wish(_named(one.wish, named)), "reason": one.wish.reason,
+                "state": one.state, "why": one.why, "pause_ms": self._pause_ms(number),
             }
             for number, one in self.changes.asked.items()
             if one.state != "asked"
@@ -152,9 +169,9 @@ class Steering:
         return sorted([*told, *self.rounds.decisions.advised()], key=lambda one: one["at_s"])
 
     def _pause_ms(self, number: int) -> float | None:
-        """How long the operator of a change that stood still longest did so."""
-        pauses = [pause_ns for (change, _), pause_ns in self._paused.items() if change == number]
-        return max(pauses) / NS_PER_MS if pauses else None
+        """How long the operator of a change that stood still longest did so; 0 where none had to."""
+        pauses = [pause_ns / NS_PER_MS for (change, _), pause_ns in self._paused.items() if change == number]
+        return max(pauses, default=0.0) if self.changes.asked[number].state == "done" else None
 
     def up(self, site: str) -> bool:
         """True if a site is not lost."""
@@ -185,7 +202,7 @@ class Steering:
         for site in self.deployment.sites:
             self.carrier.add(Host(site.name))
         self.carrier.add(Desk(DESK))
-        self.changes.plan = first_plan(self.deployment, self.running(), self._rules)
+        self.changes.plan = first_plan(self.changes.plan.deployment, self.running(), self._rules)
         starts = tuple(Start(fragment, site) for fragment, site in self.homes.items())
         self.carrier.feed(DESK, InForce(0, starts))
 
@@ -203,9 +220,18 @@ class Steering:
     def _plan(self, what: object) -> None:
         match what:
             case MoveAt(at_s=at_s, move=operator, to=to):
-                wish = MoveTo({operator: to}, SCENARIO, "scenario")
+                move = MoveTo({operator: to}, SCENARIO, "scenario")
                 refused = partial(self._refused, f"{operator} did not move to {to} at {at_s:g} s")
-                self._at(at_s, partial(self.changes.ask, self._store(wish, at_s, refused)))
+                self._at(at_s, partial(self.changes.ask, self._store(move, at_s, refused)))
+            case AddAt(at_s=at_s, queries=queries):
+                names = ", ".join(query.name for query in queries)
+                wish = AddQuery(queries, {}, reason=SCENARIO, by="scenario")
+                number = self._kept(wish, at_s, f"{names} did not come at {at_s:g} s")
+                self._at(at_s, partial(self._add, number, queries))
+            case RemoveAt(at_s=at_s, remove=query):
+                gone = RemoveQuery(query, SCENARIO, "scenario")
+                number = self._kept(gone, at_s, f"{query} did not go at {at_s:g} s")
+                self._at(at_s, partial(self.changes.ask, number))
             case CrashAt(at_s=at_s, crash=site):
                 self._at(at_s, lambda: self._crash(site))
             case RestartAt(at_s=at_s, restart=site):
@@ -213,6 +239,27 @@ class Steering:
             case PartitionAt(at_s=at_s, partition=(one, other), for_s=for_s):
                 until_ns = round((at_s + for_s) * NS_PER_S)
                 self._at(at_s, lambda: self._cut(one, other, until_ns))
+
+    def _kept(self, wish: Wish, at_s: float, refused: str) -> int:
+        """Keeps a wish for its time; where it is refused, that is told."""
+
+        def told(why_not: str | None, word: str) -> None:
+            if why_not is not None:
+                self._refused(refused, why_not)
+
+        return self.changes.store(wish, at_s, told)
+
+    def _add(self, number: int, queries: tuple[Query, ...]) -> None:
+        """Queries come to what runs by now, placed around it."""
+        plan = self.changes.plan
+        wish = coming(plan.deployment, plan.placement, queries, self._control, SCENARIO, "scenario")
+        if isinstance(wish, Impossible):
+            self.changes.end(number, wish.why)
+        elif any(stream not in self._keys for stream in wish.homes):
+            self.changes.end(number, "it had no place when the run was laid out")
+        else:
+            self.changes.asked[number].wish = wish
+            self.changes.ask(number)
 
     def _refused(self, what: str, why_not: str) -> None:
         self.warnings.append(f"{what}: {why_not}")
