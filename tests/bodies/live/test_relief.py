@@ -130,7 +130,7 @@ def test_what_relief_wishes_is_carried_out_by_the_desk_and_told(tmp_path: Path) 
               lambda: look_at(advising, progress, meter))  # fmt: skip
         (asked,) = changes.asked.values()
         told = asked.as_json()
-        assert (told["by"], told["state"], told["wish"]) == ("relief", "done", "move q.o to b")
+        assert (told["by"], told["state"], told["wish"]) == ("relief", "done", {"move": {"q.o": "b"}})
         assert told["reason"].startswith("q.o leaves a: ")
         assert told["reason"].endswith("against a promise of 2 s; b keeps all promises; no other site does")
         assert changes.placement.homes["q.o"] == "b"
@@ -222,7 +222,7 @@ def test_on_spark_an_operator_leaves_a_site_that_is_asked_too_much_and_results_e
     summary = Run(deployment, tmp_path / ".weft", Options(until_done=True)).go()
     done = [one for one in summary["changes"] if one["state"] == "done"]
     assert done, f"{summary['changes']}, {summary['decisions']}"
-    assert (done[0]["by"], done[0]["wish"]) == ("relief", "move q.dear to b")
+    assert (done[0]["by"], done[0]["wish"]) == ("relief", {"move": {"q.dear": "b"}})
     assert done[0]["reason"].startswith("q.dear leaves a: ")
     assert len(done) == 1, "what has moved rests, and stays"
     assert summary["placement"]["q"]["dear"] == ["b"]

@@ -68,7 +68,8 @@ def test_moves_crashes_and_sites_are_told_of_sites() -> None:
     whole = replace(whole, scenario=scenario)
     found = twin.run(whole, Placement({"q.a": "x", "q.b": "y"}), 80, costs=COSTS)
     assert [(move.from_, move.to) for move in found.moves] == [("y", "x")]
-    assert [(one["by"], one["wish"], one["state"]) for one in found.changes] == [("scenario", "move q.b to x", "done")]
+    (change,) = found.changes
+    assert (change["by"], change["wish"], change["state"]) == ("scenario", {"move": {"q.b": "x"}}, "done")
     assert list(found.sites) == ["x", "y"]
     assert all(0 <= one["utilisation"] <= 1 for one in found.sites.values())
     assert found.placement == {"q": {"a": ["x"], "b": ["y"]}}

@@ -32,7 +32,7 @@ def test_a_source_that_triples_breaks_the_promise_and_with_relief_it_is_kept_by_
     assert broken(result) <= 0.3 * broken(without)
     (change,) = result.changes
     assert (change["by"], change["state"], change["at_s"]) == ("relief", "done", 25.0)
-    assert change["wish"] == "move suspicious.hourly to district"
+    assert change["wish"] == {"move": {"suspicious.hourly": "district"}}
     assert change["reason"].startswith("suspicious.hourly leaves gw-1: ")
     assert change["pause_ms"] is not None
     (move,) = result.moves
@@ -54,7 +54,7 @@ def test_where_rules_only_advise_relief_says_what_it_would_do_and_does_nothing()
     assert result.moves == []
     (change,) = result.changes
     assert (change["by"], change["state"], change["wish"]) == (
-        "relief", "advised", "move suspicious.hourly to district",
+        "relief", "advised", {"move": {"suspicious.hourly": "district"}},
     )  # fmt: skip
     plain = run(tripled(OFF), AT_GATE, seconds=40, seed=1)
     assert result.queries == plain.queries
