@@ -159,9 +159,10 @@ class Steering:
         """Every change that was asked for or advised, in the order of time; `named` tells how a site is called."""
         told = [
             {
-                "at_s": one.at_s, "by": SPOKEN.get(one.wish.by, one.wish.by),
-                "wish": plain_wish(_named(one.wish, named)), "reason": one.wish.reason,
-                "state": one.state, "why": one.why, "pause_ms": self._pause_ms(number),
+                "at_s": one.at_s,
+                "by": SPOKEN.get(one.wish.by, one.wish.by),
+                "wish": plain_wish(_named(one.wish, named)),
+                "reason": one.wish.reason, "state": one.state, "why": one.why, "pause_ms": self._pause_ms(number),
             }
             for number, one in self.changes.asked.items()
             if one.state != "asked"
@@ -265,13 +266,17 @@ class Steering:
         self.warnings.append(f"{what}: {why_not}")
 
     def _scale(self, operator: str, site: str, more: bool) -> None:
-        """An instance comes or goes as the run was told to have it; where it cannot be, that is told."""
+        """An instance comes or goes as the run was told to have it; that is noted, or why it cannot be."""
+        at_s = self.carrier.now_ns / NS_PER_S
 
         def told(why_not: str | None, word: str) -> None:
             if why_not is not None:
                 self.warnings.append(f"at {self.carrier.now_ns / NS_PER_S:g} s: {why_not}")
+            else:
+                way = ("", site) if more else (site, "")
+                self.moves.append(Move(*self._keys[operator], *way, at_s, None, SCENARIO))
 
-        self.changes.scale(operator, site, more, "asked for", told)
+        self.changes.scale(operator, site, more, SCENARIO, told, "scenario")
 
     def _move(self, operator: str, to: str, reason: str) -> None:
         """Asks for a move that balancers have agreed upon, at once."""
