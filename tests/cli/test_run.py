@@ -43,7 +43,8 @@ def test_a_wrong_end_is_exit_2(tmp_path: Path, words: list[str], said: str) -> N
     ("text", "said"),
     [
         (RATE, "never ends with the endless source readings"),
-        (GOOD + "scenario:\n  - {at_s: 1, partition: [gw-1, district], for_s: 1}\n", "`partition` is not there yet"),
+        (GOOD + "scenario:\n  - {at_s: 1, partition: [gw-1, district], for_s: 1}\n",
+         "`partition` is for sites that share no folder"),
         (changed("    site: gw-1\n", "    site: district\n").replace("        site: district", "        site: gw-1"),
          "tree rule"),
     ],

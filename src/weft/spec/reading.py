@@ -58,9 +58,10 @@ def validate(deployment: Deployment) -> tuple[list[Problem], list[Problem]]:
 
 def _with_coming(again: Deployment, given: Deployment) -> Deployment:
     """What the scenario's files brought when they were read."""
-    if len(again.scenario) != len(given.scenario):
-        return again
-    both = zip(again.scenario, given.scenario, strict=True)
+    came = getattr(given, "scenario", None)
+    if not isinstance(came, tuple) or len(again.scenario) != len(came):
+        return again  # what is wrong with it is told by others
+    both = zip(again.scenario, came, strict=True)
     return dataclasses.replace(again, scenario=tuple(one if isinstance(one, AddAt) else read for read, one in both))
 
 

@@ -50,7 +50,7 @@ HOMES = {"q__one": "a", "q__two": "a"}
 
 def test_the_json_has_exactly_the_keys_of_the_contract() -> None:
     found = run(station(Poisson(100.0), WORK), seconds=5, seed=1).as_json()
-    assert list(found) == ["queries", "sites", "moves", "events", "wall_s", "warnings"]
+    assert list(found) == ["queries", "sites", "moves", "events", "wall_s", "warnings", "changes"]
     keys = ["latency_ms", "records_in", "records_out", "dropped", "late", "filtered", "promise", "promise_kept"]
     assert list(found["queries"]["q"]) == keys
     assert list(found["queries"]["q"]["promise"]) == ["latency_ms", "loss", "availability"]
