@@ -150,7 +150,7 @@ def measure(pair: tuple[Side, Side], folder: Path | None, setting: Setting) -> F
         "file_system": kind,
         "folder": str(work.parent),
         "rounds": setting["rounds"],
-        "sides": {side.name: {"checkout": str(side.checkout), "version": side.version()} for side in pair},
+        "sides": {side.name: {"checkout": side.checkout.name, "version": side.version()} for side in pair},
         "measured": {name: compared(pair, base, other, name) for name in base[0]["values"]},
         "sync_ms": {name: _synced(held) for name, held in turns.items() if _synced(held)},
         "load": _short(statistics.median(one["load"] for held in turns.values() for one in held)),
