@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import field
 
-from weft.plan.composing.points import Network, nearest, probed, readers, stages
+from weft.plan.composing.points import Network, nearest, probed, readers, results, stages
 from weft.plan.composing.values import LATENCY, SILENCE, Broken, Graph, Piece
 from weft.protocol.composing.words import Answer, Probe, Quest
 from weft.protocol.words import Effect, Send
@@ -77,7 +77,9 @@ def branch_to(quest: Quest, piece: Piece, before: str, start: str, network: Netw
     """The branch to a piece that reads a stream at a site."""
     hosts = {one.does: one.sites for one in quest.hosts}
     further = readers(quest.plan, piece.name, quest.takes, _shared(quest))
-    groups = stages(piece, further, hosts, quest.others, start, network, quest.ratio, quest.least)
+    # Where streams meet, all who come there must ask the same sites: those nearest to where results go.
+    here = results(quest.plan)[0].site or start if piece.name in quest.joins else start
+    groups = stages(piece, further, hosts, quest.others, here, network, quest.ratio, quest.least)
     return Branch(piece.name, before, start, groups)
 
 
