@@ -48,11 +48,12 @@ class Body:
         self, capacities: Mapping[str, int], network: Network, hosts: Mapping[str, tuple[str, ...]],
         others: Callable[[str], tuple[str, ...]] = lambda site: (), find_us: int = 0, probe_us: int = 0,
         composer: ComposerLimits | None = None, keeper: KeeperLimits | None = None,
+        kind: type[Keeper] = Keeper,
     ) -> None:  # fmt: skip
         self.network, self.hosts, self.others = network, dict(hosts), others
         self.find_us, self.probe_us, self.limits = find_us, probe_us, composer
         self.machines: dict[str, Machine] = {
-            name: Keeper(name, capacity, network, keeper) for name, capacity in capacities.items()
+            name: kind(name, capacity, network, keeper) for name, capacity in capacities.items()
         }
         self.now_us = 0
         self.probes = self.messages = 0
