@@ -125,7 +125,7 @@ def trial(setting: Setting, name: str, seed: int) -> Told:
 
 @cache
 def plain_setup(setting: Setting, seed: int) -> tuple[int, float]:
-    """Probes and set-up of Composition: the same machines without sharing, projection and new operators."""
+    """Probes and set-up of Composition: the same machines without sharing and projection, new operators only beside."""
     body = composed(drawn(setting, seed), _plain(), Unguarded)
     waits = [one.answered_us - one.asked_us for one in body.words.values() if isinstance(one.answer, Admitted)]
     return body.probes, fmean(waits) / 1_000 if waits else 0.0
