@@ -1,4 +1,4 @@
-"""The worlds of composing: nothing is overbooked or left behind, promises are kept, and every planted fault is found."""
+"""The worlds of composing: nothing is overbooked or left behind, promises are kept, planted faults are found."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ SHARED, ALONE, WHOLE, DRY, REFUSED = "shared", "alone", "whole", "dry", "refused
 class ComposerLimits(msgspec.Struct, frozen=True):
     """How long is waited, how many candidates are asked (in thousandths, and at least), and how many graphs are kept.
 
-    `deploys`: whether new operators may go elsewhere than beside others, and whole new graphs be tried; `tells`: whether
-    the nearest promise is looked for before a query is refused.
+    `deploys`: whether new operators may go elsewhere than beside others, and whole new graphs be tried; `tells`:
+    whether the nearest promise is looked for before a query is refused.
     """
 
     find_ms: int = 5_000
