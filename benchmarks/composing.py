@@ -13,7 +13,7 @@ import time
 
 from benchmarks._bench import Found, Setting, go, line, spread
 from weft.lab.composing_trial import composed
-from weft.lab.composing_world import Setting as World
+from weft.lab.composing_world import Survey as World
 from weft.lab.composing_world import drawn
 from weft.protocol.composing import Admitted
 

@@ -33,7 +33,7 @@ DESK = ":"
 """A composer is called by its site and this, so that it is told from the keeper of that site."""
 
 
-class Word(NamedTuple):
+class Reply(NamedTuple):
     """What became of a request: when it was asked and answered, and the answer."""
 
     asked_us: int
@@ -57,7 +57,7 @@ class Body:
         }
         self.now_us = 0
         self.probes = self.messages = 0
-        self.words: dict[str, Word] = {}
+        self.words: dict[str, Reply] = {}
         self.asked: dict[str, int] = {}
         self.streams: dict[str, dict[str, Instance]] = {}
         self._events: list[tuple[int, int, str, Input, int]] = []
@@ -126,7 +126,7 @@ class Body:
             case End(instance=instance):
                 self.streams.get(instance.stream, {}).pop(instance.name, None)
             case Admitted(request=request) | Refused(request=request):
-                self.words[request] = Word(self.asked[request], self.now_us, effect)
+                self.words[request] = Reply(self.asked[request], self.now_us, effect)
             case Gone(request=request):
                 self.words.pop(request, None)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from weft.lab.composing_body import Body
 from weft.lab.composing_rivals import RIVALS, State, latency_us
-from weft.lab.composing_world import Land, Setting, drawn
+from weft.lab.composing_world import Land, Survey, drawn
 from weft.plan.composing.values import Broken, Graph
 from weft.protocol.composing import Admitted, ComposerLimits, Keeper, KeeperLimits
 from weft.protocol.composing.words import Confirm
@@ -115,7 +115,7 @@ def _latency_us(land: Land, load: dict[str, int], graphs: dict[str, Graph], name
 
 
 @cache
-def trial(setting: Setting, name: str, seed: int) -> Told:
+def trial(setting: Survey, name: str, seed: int) -> Told:
     """One algorithm on one drawing."""
     land = drawn(setting, seed)
     if name == OURS:
@@ -124,7 +124,7 @@ def trial(setting: Setting, name: str, seed: int) -> Told:
 
 
 @cache
-def plain_setup(setting: Setting, seed: int) -> tuple[int, float]:
+def plain_setup(setting: Survey, seed: int) -> tuple[int, float]:
     """Probes and set-up of Composition: the same machines without sharing and projection, new operators only beside."""
     body = composed(drawn(setting, seed), _plain(), Unguarded)
     waits = [one.answered_us - one.asked_us for one in body.words.values() if isinstance(one.answer, Admitted)]
@@ -142,7 +142,7 @@ def interval(values: list[float]) -> dict[str, float]:
     return {"mean": round(fmean(values), 4), "plus_minus": round(half, 4)}
 
 
-def grown(setting: Setting, sites: int) -> Setting:
+def grown(setting: Survey, sites: int) -> Survey:
     """The same world with more or fewer sites: operators, requests and their rate in proportion."""
     by = sites / setting.sites
     return replace(

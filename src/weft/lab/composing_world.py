@@ -26,7 +26,7 @@ ROUTERS = TRANSIT_DOMAINS * TRANSIT_ROUTERS * (1 + STUBS * STUB_ROUTERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Survey:
     """How a world is drawn."""
 
     sites: int = 500
@@ -92,7 +92,7 @@ class Land:
     requests: tuple[Request, ...]
 
 
-def drawn(setting: Setting, seed: int) -> Land:
+def drawn(setting: Survey, seed: int) -> Land:
     """One drawing."""
     rng = Random(f"composing/{seed}/{setting.sites}")
     names = [f"s{at:03}" for at in range(setting.sites)]
@@ -106,7 +106,7 @@ def drawn(setting: Setting, seed: int) -> Land:
     return Land(capacity, ways, hosts, tuple(_requests(setting, names, hosts, costs, mean_us, asked)))
 
 
-def _hosts(setting: Setting, names: list[str], rng: Random) -> dict[str, tuple[str, ...]]:
+def _hosts(setting: Survey, names: list[str], rng: Random) -> dict[str, tuple[str, ...]]:
     """Operators by turns over shuffled sites, so that all sites have as many, and none one of them twice."""
     order: list[str] = []
     hosts: dict[str, tuple[str, ...]] = {}
@@ -123,7 +123,7 @@ def _hosts(setting: Setting, names: list[str], rng: Random) -> dict[str, tuple[s
 
 
 def _requests(
-    setting: Setting, names: list[str], hosts: dict[str, Any], costs: dict[str, int], mean_us: int, rng: Random
+    setting: Survey, names: list[str], hosts: dict[str, Any], costs: dict[str, int], mean_us: int, rng: Random
 ) -> list[Request]:
     count = setting.templates if setting.repeats is None else setting.requests
     templates = []
@@ -152,7 +152,7 @@ def _requests(
     return made
 
 
-def chain(setting: Setting, source: str, does: list[str], sink: str, costs: dict[str, int]) -> QueryPlan:
+def chain(setting: Survey, source: str, does: list[str], sink: str, costs: dict[str, int]) -> QueryPlan:
     """A query: operators one after another, from a source to a site."""
     pieces, before, stream = [], "source", f"source@{source}"
     for at, one in enumerate(does):

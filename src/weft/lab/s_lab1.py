@@ -7,10 +7,10 @@ from statistics import fmean
 
 from weft.lab.composing_rivals import FULL, LEAST, RATIO
 from weft.lab.composing_trial import FIND_US, OURS, PROBE_US, Told, grown, interval, plain_setup, trial
-from weft.lab.composing_world import Setting
+from weft.lab.composing_world import Survey
 from weft.lab.frame import Curve, Outcome, Progress, Row
 
-SETTING = Setting(
+SETTING = Survey(
     sites=88, operators=20, degree=5, fewest=2, most=4, requests=300, per_s=9.0, transit_stub=False, rate_per_s=1.0
 )
 SEEDS = tuple(range(1, 11))
@@ -48,7 +48,7 @@ MISSES = (
 )
 
 
-def trials(setting: Setting, name: str) -> list[Told]:
+def trials(setting: Survey, name: str) -> list[Told]:
     """One algorithm on all drawings."""
     return [trial(setting, name, seed) for seed in SEEDS]
 

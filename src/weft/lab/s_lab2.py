@@ -8,10 +8,10 @@ from typing import Any
 
 from weft.lab.composing_rivals import FULL, LEAST, RATIO
 from weft.lab.composing_trial import OURS, Told, grown, interval, trial
-from weft.lab.composing_world import ROUTERS, Setting
+from weft.lab.composing_world import ROUTERS, Survey
 from weft.lab.frame import Curve, Outcome, Progress, Row
 
-SETTING = Setting(rate_per_s=1.0)
+SETTING = Survey(rate_per_s=1.0)
 SEEDS = (1, 2, 3, 4, 5)
 REQUESTS = (100, 200, 300, 400, 500)
 DEGREES = (3, 5, 7, 9)

@@ -80,6 +80,8 @@ def branch_to(quest: Quest, piece: Piece, before: str, start: str, network: Netw
     # Where streams meet, all who come there must ask the same sites: those nearest to where results go.
     here = results(quest.plan)[0].site or start if piece.name in quest.joins else start
     groups = stages(piece, further, hosts, quest.others, here, network, quest.ratio, quest.least)
+    if quest.dry:  # the nearest promise is that of the best of all, so nobody is asked only after others
+        groups = (tuple(site for group in groups for site in group),)
     return Branch(piece.name, before, start, groups)
 
 

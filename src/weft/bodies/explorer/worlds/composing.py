@@ -9,7 +9,7 @@ import msgspec
 
 from weft.bodies.explorer.world import World
 from weft.bodies.explorer.worlds.composing_claims import answered, claims
-from weft.bodies.explorer.worlds.composing_ground import Case, Land, Roads
+from weft.bodies.explorer.worlds.composing_ground import Case, Roads, Terrain
 from weft.protocol import Input, Machine
 from weft.protocol.composing import Ask, Begin, Composer, ComposerLimits, Depart, Instance, Keeper
 from weft.protocol.published.composing import PublishedComposer
@@ -26,7 +26,7 @@ def world(
     kept, noted = case.running(composer("", roads).bounds)
     runs = tuple(Instance(one.stream, site, f"{one.attempt} {one.piece}") for site, one in kept if one.load)
 
-    def reborn(name: str, ground: Land | None) -> Machine:
+    def reborn(name: str, ground: Terrain | None) -> Machine:
         if name in case.capacity:
             disks = kept if ground is None else ground.disks
             return keeper(name, case.capacity[name], roads, kept=tuple(one for site, one in disks if site == name))
@@ -45,7 +45,7 @@ def world(
     for query in case.leaves.split():
         owner = next(name for name in case.composers() if (case.queries | case.runs)[query].startswith(name))
         scripts.setdefault(owner, []).append((owner, Depart(query)))
-    ground = Land(case, kept, noted, runs, runs, told=tuple((one, "admitted") for one in sorted(case.runs)))
+    ground = Terrain(case, kept, noted, runs, runs, told=tuple((one, "admitted") for one in sorted(case.runs)))
     return World(
         name, lambda: {one: reborn(one, None) for one in names}, ground,
         tuple(tuple(script) for script in scripts.values()), claims(case), partial(answered, case), reborn, **faults,
@@ -79,6 +79,8 @@ def worlds(
     join = Case({"q": "x: o1(s@a) o2(t@b) o3(o1+o2) > a, 9000"}, {"o1": "a", "o2": "b", "o3": "a b"}, both,
                 load=200_000, ends=("q",))  # fmt: skip
     leans = Case({"q": "x: o1(s@a) > b, 9000", "r": "x: o1(s@a) > a, 9000"}, {"o1": "a"}, both, leaves="q")
+    longer = Case({"q": "x: o1(s@a) o2(o1) > a, 9000", "r": "x: o1(s@a) o2(o1) > a, 9000"}, {"o1": "a", "o2": "a"},
+                  {"a": ROOM}, load=200_000, leaves="q")  # fmt: skip
     stale = Case({"q": "x: o1(s@a) > a, 9000", "r": "y: o1(s@a) > a, 9000"}, {"o1": "a"}, {"a": ROOM}, leaves="q",
                  stale=True)  # fmt: skip
     usual = (
@@ -100,6 +102,7 @@ def worlds(
         of("a chain over two sites", chain, quick),
         of("two streams meet", join, ComposerLimits(tells=False, deploys=False, least=1)),
         of("one leans, the other leaves", leans, quick),
+        of("one leans on a chain, which leaves", longer, quick),
         of("one leaves, the directory is stale", stale, quick),
     )  # fmt: skip
     if not long:

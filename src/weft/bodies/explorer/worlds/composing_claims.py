@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from weft.bodies.explorer.world import Claim, View
-from weft.bodies.explorer.worlds.composing_ground import FAULTS, Case, Land
+from weft.bodies.explorer.worlds.composing_ground import FAULTS, Case, Terrain
 from weft.plan.composing.graphs import ways
 from weft.plan.composing.impact import time_us
 
@@ -51,7 +51,7 @@ def in_time_here(site: str, view: View) -> bool:
 
 def promises_kept(case: Case, view: View) -> bool:
     """Every admitted query keeps its promise with all that sites are asked for now."""
-    ground: Land = view.ground
+    ground: Terrain = view.ground
     for _, decided in ground.notes:
         if decided.leaving or not decided.promised_us:
             continue
@@ -90,9 +90,18 @@ def written(site: str, view: View) -> bool:
 
 def only_admitted_runs(view: View) -> bool:
     """What runs belongs to a query that was admitted, or others lean on it."""
-    ground: Land = view.ground
+    ground: Terrain = view.ground
     noted = {f"{one.attempt} {hop.piece}": one for _, one in ground.notes for hop in one.graph.hops}
     return all(one.name in noted for one in ground.runs)
+
+
+def leaves_backwards(view: View) -> bool:
+    """Of a query that leaves, whatever stays has all that it reads."""
+    leaving = [one for _, one in view.ground.notes if one.leaving]
+    return all(
+        hop.before in one.left or hop.before not in {other.piece for other in one.graph.hops}
+        for one in leaving for hop in one.graph.hops if hop.piece in one.left
+    )  # fmt: skip
 
 
 def lent_is_there(site: str, view: View) -> bool:
@@ -103,7 +112,7 @@ def lent_is_there(site: str, view: View) -> bool:
 
 def answered(case: Case, view: View) -> bool:
     """Every request has ended, nothing is reserved, and just what was admitted is held."""
-    ground: Land = view.ground
+    ground: Terrain = view.ground
     if view.busy or not {*case.queries} <= {name for name, _ in ground.told}:
         return False
     stays: dict[str, Any] = {}
@@ -122,7 +131,7 @@ def as_expected(case: Case, view: View) -> bool:
     """Where nothing goes wrong, one of the outcomes comes about that the world names."""
     if not case.ends or any(view.faults) or not answered(case, view) or not view.told:
         return True
-    ground: Land = view.ground
+    ground: Terrain = view.ground
     runs = " ".join(sorted(name for name, what in ground.told if what == "admitted"))
     return runs in case.ends
 
@@ -148,4 +157,5 @@ def claims(case: Case) -> dict[str, Claim]:
         **{f"{claim}: {site}": partial(holds, site) for claim, holds in OF_ONE.items() for site in case.sites()},
         **{claim: partial(holds, case) for claim, holds in OF_ALL.items()},
         "only what was admitted runs": only_admitted_runs,
+        "of a query that leaves, whatever stays has all that it reads": leaves_backwards,
     }

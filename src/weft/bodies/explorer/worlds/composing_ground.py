@@ -145,7 +145,7 @@ class Case(msgspec.Struct, frozen=True):
         return tuple(kept), tuple(noted)
 
 
-class Land(msgspec.Struct, frozen=True):
+class Terrain(msgspec.Struct, frozen=True):
     """Disks, what runs, what is asked of the directory, what was told; `fault` is what was wrong first."""
 
     case: Case
@@ -163,7 +163,7 @@ class Land(msgspec.Struct, frozen=True):
             self.disks, self.notes, self.runs, self.known, self.finds, self.told, self.lives, self.fault
         ))  # fmt: skip
 
-    def perform(self, site: str, effect: Effect) -> Land:
+    def perform(self, site: str, effect: Effect) -> Terrain:
         """The ground after an effect."""
         match effect:
             case Remember(kept=kept):
@@ -187,7 +187,7 @@ class Land(msgspec.Struct, frozen=True):
                 return self.but(notes=tuple(one for one in self.notes if one[1].request != request))
         return self.telling(effect)
 
-    def telling(self, effect: Effect) -> Land:
+    def telling(self, effect: Effect) -> Terrain:
         """The ground after something was told to whoever asked."""
         match effect:
             case Admitted(request=request):
@@ -201,7 +201,7 @@ class Land(msgspec.Struct, frozen=True):
                 return self.tell(request, "gone", "")
         return self
 
-    def tell(self, request: str, what: str, fault: str) -> Land:
+    def tell(self, request: str, what: str, fault: str) -> Terrain:
         """Somebody was told something of a query."""
         told = {**dict(self.told), request: what}
         return self.but(told=tuple(sorted(told.items())), fault=self.fault or fault)
@@ -216,14 +216,14 @@ class Land(msgspec.Struct, frozen=True):
             finds = tuple(one for one in self.finds if one != (composer, find))
             yield Choice(composer, found, self.but(finds=finds))
 
-    def crash(self, site: str) -> Land:
+    def crash(self, site: str) -> Terrain:
         """What is on disk stays; what ran has ended, and a composer comes back with another life."""
         lives = {**dict(self.lives), site: dict(self.lives).get(site, 1) + 1}
         finds = tuple(one for one in self.finds if one[0] != site)
         runs = tuple(one for one in self.runs if one.site != site)
         return self.but(lives=tuple(sorted(lives.items())), finds=finds, runs=runs)
 
-    def but(self, **changes: Any) -> Land:
+    def but(self, **changes: Any) -> Terrain:
         """The same ground, changed."""
         return msgspec.structs.replace(self, **changes)
 
