@@ -6,6 +6,7 @@ import os
 
 from tests import ROOT
 from weft.protocol.balancing import Balancer
+from weft.protocol.composing import Composer, Keeper
 from weft.protocol.connection import Hearer, Speaker
 from weft.protocol.control import Controller
 from weft.protocol.diagram import page
@@ -28,6 +29,8 @@ MACHINES = {
     "Control: controller": Controller,
     "Connection: speaker": Speaker,
     "Connection: hearer": Hearer,
+    "Composing: composer": Composer,
+    "Composing: keeper": Keeper,
 }
 
 

@@ -13,6 +13,7 @@ from weft.bodies.explorer.replay import BadScenario, Replayed, Scenario, replay
 from weft.bodies.explorer.world import World
 from weft.bodies.explorer.worlds import (
     balancing,
+    composing,
     connection,
     control,
     counting,
@@ -32,6 +33,7 @@ _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
     "control": control.worlds,
     "connection": connection.worlds,
     "counting": counting.worlds,
+    "composing": composing.worlds,
 }
 NAMES = tuple(_WORLDS)
 

@@ -1,0 +1,161 @@
+"""What must hold of composers and keepers, in every state and at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from weft.bodies.explorer.world import Claim, View
+from weft.bodies.explorer.worlds.composing_ground import FAULTS, Case, Terrain
+from weft.plan.composing.graphs import ways
+from weft.plan.composing.impact import time_us
+
+ASKS = ("finding", "probing", "confirming", "leaving")
+KEPT = ("confirmed", "held")
+
+
+def _without(fault: str) -> Claim:
+    return lambda view: view.ground.fault != fault
+
+
+def never_overbooked(site: str, view: View) -> bool:
+    """What is reserved and held at a site is at most what it has, and on every way to it what that carries."""
+    keeper = view.machine(site)
+    lines: dict[str, int] = {}
+    for row in keeper.rows.values():
+        for feed in row.feeds if row.state != "barren" else ():
+            lines[feed.start] = lines.get(feed.start, 0) + feed.kbps
+    within = all(kbps <= keeper.network.kbps(start, site) for start, kbps in lines.items())
+    return within and sum(row.load for row in keeper.rows.values()) <= keeper.capacity
+
+
+def counted(site: str, view: View) -> bool:
+    """What a keeper counts is what its rows say."""
+    keeper = view.machine(site)
+    before = (keeper.load, dict(keeper.lines), dict(keeper.needs), keeper.needs_most)
+    keeper.recount()
+    return before == (keeper.load, keeper.lines, keeper.needs, keeper.needs_most)
+
+
+def in_time_here(site: str, view: View) -> bool:
+    """Whatever is confirmed or held at a site takes no longer there than it may."""
+    keeper = view.machine(site)
+    for row in keeper.rows.values():
+        if row.state in KEPT and row.bound_us and row.cost_us:
+            took = time_us(row.cost_us, keeper.load, keeper.capacity)
+            if took is None or took > row.bound_us:
+                return False
+    return True
+
+
+def promises_kept(case: Case, view: View) -> bool:
+    """Every admitted query keeps its promise with all that sites are asked for now."""
+    ground: Terrain = view.ground
+    for _, decided in ground.notes:
+        if decided.leaving or not decided.promised_us:
+            continue
+        took: dict[str, int | None] = {}
+        for hop in decided.graph.hops:
+            row = view.machine(hop.site).rows.get(f"{decided.attempt} {hop.piece}")
+            if row is not None and row.cost_us and not hop.leans:
+                keeper = view.machine(hop.site)
+                took[hop.piece] = time_us(row.cost_us, keeper.load, keeper.capacity)
+        for way in ways(decided.graph):
+            times = [took.get(hop.piece, hop.exec_us) for hop in way]
+            if None in times or sum(times) + sum(hop.link_us for hop in way) > decided.promised_us:  # type: ignore[arg-type]
+                return False
+    return True
+
+
+def under_timers(case: Case, view: View) -> bool:
+    """Every wait is under a timer, and no timer is left of what is over."""
+    due = {(site, key) for site in case.sites() for key, row in view.machine(site).rows.items() if row.state != "held"}
+    for name in case.composers():
+        due |= {(name, key) for key, row in view.machine(name).rows.items() if row.state in ASKS}
+    blind = {name for name, life in view.ground.lives if life > 1}
+    # One that came back sets its timers when it is told to begin.
+    return {one for one in due if one[0] not in blind} == {one for one in view.timers if one[0] not in blind}
+
+
+def written(site: str, view: View) -> bool:
+    """What is confirmed or held is on disk."""
+    disk = {(one.attempt, one.piece): one for name, one in view.ground.disks if name == site}
+    rows = {(row.attempt, row.piece): row for row in view.machine(site).rows.values() if row.state in KEPT}
+    return {*disk} == {*rows} and all(
+        (one.settled, one.load, one.bound_us) == (rows[key].state == "held", rows[key].load, rows[key].bound_us)
+        for key, one in disk.items()
+    )
+
+
+def only_admitted_runs(view: View) -> bool:
+    """What runs belongs to a query that was admitted, or others lean on it."""
+    ground: Terrain = view.ground
+    noted = {f"{one.attempt} {hop.piece}": one for _, one in ground.notes for hop in one.graph.hops}
+    return all(one.name in noted for one in ground.runs)
+
+
+def leaves_backwards(view: View) -> bool:
+    """Of a query that leaves, whatever stays has all that it reads."""
+    leaving = [one for _, one in view.ground.notes if one.leaving]
+    return all(
+        hop.before in one.left or hop.before not in {other.piece for other in one.graph.hops}
+        for one in leaving for hop in one.graph.hops if hop.piece in one.left
+    )  # fmt: skip
+
+
+def lent_is_there(site: str, view: View) -> bool:
+    """What somebody leans on runs."""
+    rows = view.machine(site).rows
+    return all(not row.leans or (row.leans in rows and rows[row.leans].state == "held") for row in rows.values())
+
+
+def answered(case: Case, view: View) -> bool:
+    """Every request has ended, nothing is reserved, and just what was admitted is held."""
+    ground: Terrain = view.ground
+    if view.busy or not {*case.queries} <= {name for name, _ in ground.told}:
+        return False
+    stays: dict[str, Any] = {}
+    for name in case.composers():
+        for row in view.machine(name).rows.values():
+            if row.state not in ("running", "leaving"):
+                return False
+            pieces = row.left if row.state == "leaving" else {hop.piece for hop in row.graph.hops}
+            stays |= {f"{row.attempt} {hop.piece}": hop.site for hop in row.graph.hops if hop.piece in pieces}
+    held = {key: site for site in case.sites() for key, row in view.machine(site).rows.items() if row.state == "held"}
+    others = any(row.state != "held" for site in case.sites() for row in view.machine(site).rows.values())
+    return not others and held == stays
+
+
+def as_expected(case: Case, view: View) -> bool:
+    """Where nothing goes wrong, one of the outcomes comes about that the world names."""
+    if not case.ends or any(view.faults) or not answered(case, view) or not view.told:
+        return True
+    ground: Terrain = view.ground
+    runs = " ".join(sorted(name for name, what in ground.told if what == "admitted"))
+    return runs in case.ends
+
+
+OF_ONE: dict[str, Callable[[str, View], bool]] = {
+    "no site is overbooked": never_overbooked,
+    "what a keeper counts is what its rows say": counted,
+    "what runs at a site takes no longer there than it may": in_time_here,
+    "what is confirmed is written down": written,
+    "what somebody leans on runs": lent_is_there,
+}
+OF_ALL: dict[str, Callable[[Case, View], bool]] = {
+    "every admitted query keeps its promise": promises_kept,
+    "every wait is under a timer, and no timer is left": under_timers,
+    "where nothing goes wrong, what can be admitted is": as_expected,
+}
+
+
+def claims(case: Case) -> dict[str, Claim]:
+    """All claims of a case."""
+    return {
+        **{claim: _without(claim) for claim in FAULTS},
+        **{f"{claim}: {site}": partial(holds, site) for claim, holds in OF_ONE.items() for site in case.sites()},
+        **{claim: partial(holds, case) for claim, holds in OF_ALL.items()},
+        "only what was admitted runs": only_admitted_runs,
+        "of a query that leaves, whatever stays has all that it reads": leaves_backwards,
+    }
