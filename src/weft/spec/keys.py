@@ -181,6 +181,21 @@ PROMISE = Table(
         Key("quantile", Number(above=0, below=1), "the quantile that is bounded"),
         Key("availability", _SHARE, "the share of time that results are there"),
         Key("loss", _SHARE, "the share of records that may be lost"),
+        Key(
+            "levels",
+            Items(
+                Table(
+                    model.Level,
+                    "a level",
+                    (
+                        Key("latency_ms", _POSITIVE, "a longer latency that would also do", required=True),
+                        Key("weight", _SHARE, "what it is worth beside the promised one, which is worth 1"),
+                    ),
+                ),
+                1,
+            ),
+            "latencies that would also do, the best first: the best that can be kept is taken",
+        ),
     ),
 )
 
@@ -406,6 +421,7 @@ HAPPENING = ByVerb(
             (
                 _AT,
                 Key("add", Text("a file's path"), "a file with one or more `queries`, which come", required=True),
+                Key("anyway", Flag(), "they come though a promise would break"),
             ),
         ),
         "remove": Table(
