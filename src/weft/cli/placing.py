@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.cli.output import FIRST_TIME, WRONG_INPUT, as_measured, by_series, fail, note, patience
+from weft.cli.output import FIRST_TIME, WRONG_INPUT, as_flowed, as_measured, by_series, fail, note, patience
 
 if TYPE_CHECKING:
     from weft.bodies.live import journal
@@ -91,6 +91,8 @@ def ground(file: Path, deployment: Deployment, state: Path | None, fresh: bool =
     deployment = with_real_time(deployment)
     known, measured = as_measured(file, deployment, state)
     seen, series = by_series(file, known, state)
+    if known.control.project is not None:
+        known, series = as_flowed(file, known, state)
     costs, costs_from = known_costs()
     counted, seen = counting_hops(known, costs.hop_ms), counting_hops(seen, costs.hop_ms)
     if held is not None:

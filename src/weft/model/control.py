@@ -91,6 +91,15 @@ class Relief:
 
 
 @dataclass(frozen=True, slots=True)
+class Project:
+    """What is projected where streams come in bursts: latencies over all segments (Synergy §2.3.4), as a mean, a
+    quantile or the greatest."""
+
+    statistic: Literal["mean", "quantile", "maximum"] = "quantile"
+    quantile: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """What several queries ask alike is made once for all of them (Synergy §2.2, 2.3.3)."""
 
@@ -109,3 +118,4 @@ class Control:
     advise: Advise | None = None
     share: Share | None = None
     relief: Relief | None = None
+    project: Project | None = None

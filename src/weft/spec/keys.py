@@ -9,7 +9,17 @@ from weft.model import Deployment
 from weft.model.formats import SINKS, SOURCES
 from weft.spec.addresses import ADDRESS
 from weft.spec.ddl import Ddl
-from weft.spec.forms import ADVISE_FORM, RELIEF_FORM, ByKind, ByVerb, CostForm, OrderForm, ShareForm, Watermarks
+from weft.spec.forms import (
+    ADVISE_FORM,
+    PROJECT_FORM,
+    RELIEF_FORM,
+    ByKind,
+    ByVerb,
+    CostForm,
+    OrderForm,
+    ShareForm,
+    Watermarks,
+)
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
 from weft.spec.store import StoreForm
 from weft.spec.tables import ByName, Items, Key, Table
@@ -371,6 +381,7 @@ CONTROL = Table(
         Key("serve", SERVE, "in which order the twin serves records; absent: as they come"),
         Key("share", ShareForm(), "makes once what several queries ask alike; absent: off"),
         Key("advise", ADVISE_FORM, "rules say what they would move, and move nothing; absent: off"),
+        Key("project", PROJECT_FORM, "projects bursty streams segment by segment; absent: by mean rates"),
         Key("relief", RELIEF_FORM, "operators leave a site before a promise breaks; absent: off"),
     ),
 )

@@ -19,6 +19,7 @@ from weft.bodies.live.calibration import corrected_by_last_run, known_costs
 from weft.bodies.live.facts import meanings
 from weft.bodies.live.measured import last_measured
 from weft.bodies.live.moves import Asked
+from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.resuming import CLOSING, Resuming
 from weft.bodies.live.returning_queries import coming_again, remove_left
 from weft.bodies.live.state import CannotRun, why_not_writable
@@ -31,7 +32,7 @@ from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
 from weft.plan.dataflow.real_time import real_time
 from weft.plan.dataflow.sharing import as_written
 from weft.plan.judging.admission import judge, why_ideal_now
-from weft.plan.observing.measured import with_measured
+from weft.plan.observing.measured import with_measured, with_series
 from weft.spark.failures.causes import cause_of
 from weft.spark.fragments.outputs import claims_of
 from weft.spark.kafka.client import KafkaTrouble
@@ -165,6 +166,8 @@ class Adding:
 
     def _as_planners_see(self, deployment: Deployment) -> Deployment:
         known, _ = with_measured(deployment, last_measured(self.run.state.path))
+        if known.control.project is not None:
+            known, _ = with_series(known, kept_rates(self.run.state))
         return counting_hops(known, known_costs()[0].hop_ms)
 
     def _refuse_sinks(self, deployment: Deployment) -> None:

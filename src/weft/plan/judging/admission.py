@@ -16,6 +16,7 @@ from weft.plan.changing.next_plan import no_room
 from weft.plan.dataflow.rates import Rates
 from weft.plan.judging.batch_costs import BatchCosts
 from weft.plan.judging.batch_projection import project_on_spark, why_ideal
+from weft.plan.judging.bursts import project_bursts
 from weft.plan.judging.projection import Projection, project
 
 
@@ -33,6 +34,8 @@ def projected(
     deployment: Deployment, placement: Placement, costs: BatchCosts | None, rates: Rates | None = None
 ) -> dict[str, Projection]:
     """What queries may expect: by micro-batches where costs are given, else by the ideal model."""
+    if deployment.control.project is not None:
+        return project_bursts(deployment, placement, costs, deployment.control.project)
     if costs is not None:
         return project_on_spark(deployment, placement, costs, rates)
     return project(deployment, placement, rates, admit_hop_ms=deployment.control.place.hop_ms or 0.0)

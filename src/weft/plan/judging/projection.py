@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from weft.model import Dataflow, Deployment, Level, Operator, Outlet, Placement, Query, dataflow
 from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates
 from weft.plan.dataflow.shares import shares
 from weft.plan.judging.potential import crossings
-from weft.plan.network.paths import Paths
+from weft.plan.network.paths import Path, Paths
 
 # A stream of so many kbps weighs as much as one hop more, so that of placements nearly as good the one that sends less
 # is taken.
@@ -67,11 +68,16 @@ def project(
     busy = utilisation(deployment, placement, used)
     paths = Paths(deployment)
     found = {
-        query.name: _of_query(deployment, query, placement, used, busy, paths, hop_ms) for query in deployment.queries
+        query.name: judged(query, *expected(deployment, query, placement, used, busy, paths, hop_ms))
+        for query in deployment.queries
     }
     if not admit_hop_ms:
         return found
-    counted = project(deployment, placement, used, hop_ms=admit_hop_ms)
+    return admitted_as(found, project(deployment, placement, used, hop_ms=admit_hop_ms))
+
+
+def admitted_as(found: Mapping[str, Projection], counted: Mapping[str, Projection]) -> dict[str, Projection]:
+    """Projections with the verdicts of others, which count more."""
     return {
         name: replace(
             one,
@@ -119,10 +125,18 @@ def latency_objective(deployment: Deployment, placement: Placement, rates: Rates
     return total + hop_ms / HOP_KBPS * sent
 
 
-def _of_query(
-    deployment: Deployment, query: Query, placement: Placement, rates: Rates, busy: Mapping[str, float], paths: Paths,
+class Ways(Protocol):
+    """Who knows the way between two sites."""
+
+    def between(self, start: str, end: str) -> Path | None:
+        """The path, or None where there is none."""
+
+
+def expected(
+    deployment: Deployment, query: Query, placement: Placement, rates: Rates, busy: Mapping[str, float], paths: Ways,
     hop_ms: float,
-) -> Projection:  # fmt: skip
+) -> tuple[Projection, str, Where]:  # fmt: skip
+    """What a query may expect of sites that are so busy, why there is no bound, if so, and where time is spent."""
     flow = dataflow(deployment)
     steps = _Steps(deployment, flow, query.name, placement.homes, busy, paths, hop_ms)
     slowest, way = steps.slowest()
@@ -136,7 +150,7 @@ def _of_query(
     most = max(way, key=lambda step: step[1], default=None)
     weakest = max(sites, key=lambda name: deployment.site(name).failure_probability, default=None)
     spent = "" if most is None else f"{most[1]:.1f} ms of it {'from' if ' to ' in most[0] else 'at'} {most[0]}"
-    return judged(query, found, full, Where(spent, weakest or ""))
+    return found, full, Where(spent, weakest or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +186,7 @@ class _Steps:
     query: str
     homes: Mapping[str, str]
     busy: Mapping[str, float]
-    paths: Paths
+    paths: Ways
     hop_ms: float
 
     def slowest(self) -> tuple[float, Way]:
