@@ -101,9 +101,13 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What several queries ask alike is made once for all of them (Synergy §2.2, 2.3.3)."""
+    """What several queries ask alike is made once for all of them (Synergy §2.2, 2.3.3).
+
+    `contain`: what is all among another's records is made of those.
+    """
 
     on: bool = True
+    contain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,11 +235,18 @@ ADVISE_FORM = SwitchForm(_ADVISE, "{period_s: 30, price: 10}")
 RELIEF_FORM = SwitchForm(_RELIEF, "{period_s: 5, horizon_s: 60, forecast: auto}")
 
 
-_SHARE = Table(Share, "share", (Key("on", Flag(), "whether equal operators run once"),))
+_SHARE = Table(
+    Share,
+    "share",
+    (
+        Key("on", Flag(), "whether equal operators run once"),
+        Key("contain", Flag(), "whether what is all among another's records is made of those"),
+    ),
+)
 
 
 class ShareForm:
-    """`true`, `false`, or `{on: true}`."""
+    """`true`, `false`, or `{on: true, contain: true}`."""
 
     def read(self, node: Node, path: str, problems: Problems) -> Any:
         if isinstance(node.value, bool):
@@ -250,7 +257,7 @@ class ShareForm:
         return _SHARE.read(node, path, problems)
 
     def plain(self, value: Any) -> Any:
-        return value.on if isinstance(value, Share) else value
+        return value.on if value in (Share(), Share(False)) else _SHARE.plain(value)
 
     def schema(self) -> dict[str, Any]:
         return {"oneOf": [{"type": "boolean"}, _SHARE.schema()]}

@@ -20,7 +20,9 @@ from weft.plan.dataflow.arrivals import shape_of, sine
 STRETCHES_MAX = 1_000
 """Into no more stretches is a window divided: beyond that, segments are shorter than what a projection tells apart."""
 SINE_SEGMENTS = 8
-COUNTS_MAX = 4_000
+COUNTS_MAX = 100_000
+PENALTY = 2.0
+"""What a change of rate must raise the log-likelihood by: a moment and a rate more to say."""
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +74,7 @@ def counted(counts: Sequence[float], period_s: float) -> Signature:
     """The signature of what was counted, period by period: the likeliest segments of Poisson streams.
 
     A change of rate must raise the likelihood by more than the two numbers that it takes to say it (Akaike): of all
-    ways to divide, the best is found (Jackson et al. 2005). What chance alone looks like is then sometimes taken as a
+    ways to divide, the best is found. What chance alone looks like is then sometimes taken as a
     short burst, which errs on the side of caution: a missed burst would not.
     """
     if len(counts) > COUNTS_MAX:
@@ -82,12 +84,14 @@ def counted(counts: Sequence[float], period_s: float) -> Signature:
     n = len(counts)
     total = np.concatenate(([0.0], np.cumsum(counts)))
     best, start = np.zeros(n + 1), np.zeros(n + 1, np.int64)
+    begins = np.zeros(1, np.int64)
     for end in range(1, n + 1):
-        records, length = total[end] - total[:end], end - np.arange(end)
-        likely = records * np.log(np.maximum(records, 1e-300) / length) - records
-        value = best[:end] + likely - 2.0
-        start[end] = int(np.argmax(value))
-        best[end] = value[start[end]]
+        records = total[end] - total[begins]
+        value = best[begins] + records * np.log(np.maximum(records, 1e-300) / (end - begins)) - records
+        at = int(np.argmax(value))
+        start[end], best[end] = begins[at], value[at] - PENALTY
+        # What is behind by now is never ahead again (Killick et al. 2012).
+        begins = np.append(begins[value >= best[end]], end)
     segments: list[tuple[float, float]] = []
     end = n
     while end > 0:
