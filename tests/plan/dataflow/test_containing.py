@@ -93,7 +93,11 @@ def test_a_column_that_carries_event_time_is_needed_where_the_reader_hands_it_on
 def test_the_least_that_holds_all_is_read_and_what_runs_is_never_read_by_what_it_comes_of() -> None:
     made = with_sharing(two(
         one("q", "SELECT * FROM s WHERE v > 1"),
-        query(op("a", "s", sql="SELECT * FROM s WHERE v > 3"), op("b", "a", sql="SELECT k, v FROM a WHERE v > 4"), name="r"),
+        query(
+            op("a", "s", sql="SELECT * FROM s WHERE v > 3"),
+            op("b", "a", sql="SELECT k, v FROM a WHERE v > 4"),
+            name="r",
+        ),
         one("t", "SELECT k FROM s WHERE v > 5"),
     ))  # fmt: skip
     flow = dataflow(made)
