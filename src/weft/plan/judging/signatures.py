@@ -51,7 +51,8 @@ class Signature:
         records = np.cumsum([0.0, *(seconds * rate for seconds, rate in self.segments)])
         times = np.arange(count + 1) * step_s
         rounds, rest = np.divmod(times, ends[-1])
-        return np.diff(rounds * records[-1] + np.interp(rest, ends, records)) / step_s
+        so_far: Floats = rounds * records[-1] + np.interp(rest, ends, records)
+        return (so_far[1:] - so_far[:-1]) / step_s
 
 
 def declared(arrivals: Arrivals) -> Signature:
