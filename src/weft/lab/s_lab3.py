@@ -137,7 +137,7 @@ def world(case: Case, service: str) -> Deployment:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Delays:
     """The delay of the first stream's records, period by period: as it was, and as projected in two ways."""
 
     took_ms: Floats
@@ -162,7 +162,7 @@ class Compared:
         return sum(one < -TOO_LOW for one in known) / len(known) if known else 0.0
 
 
-def compared(case: Case, service: str, seed: int = 1) -> Compared:
+def compared(case: Case, service: str, seed: int = 1) -> Delays:
     """The twin's delays, and what signatures that were found in its own counts say of them."""
     deployment, step_s = world(case, service), case.period_s
     placement = Placement({"q0.o": "a", "q1.o": "a"})
@@ -190,7 +190,7 @@ def compared(case: Case, service: str, seed: int = 1) -> Compared:
         )
         declared = None if said.mean_ms is None else said.mean_ms / was["mean"] - 1.0
     middle = float(np.average(rates[0], weights=np.maximum(rates[0], 0.0))) if not case.is_declared else _middle(case)
-    return Compared(
+    return Delays(
         took, records, alone_ms * (1.0 + waiting(use.tolist(), step_s, alone_ms / 1000.0)), published,
         rates[0] >= middle, number, alone_ms, declared,
     )  # fmt: skip
@@ -280,7 +280,7 @@ def measure(progress: Progress) -> Outcome:
     return Outcome(measured, claims, tuple(curves), ("seconds", "delay of a record in ms"))
 
 
-def _curves(found: Compared, case: Case) -> list[Curve]:
+def _curves(found: Delays, case: Case) -> list[Curve]:
     """The first half minute, as in the figures."""
     shown = np.flatnonzero((found.records > 0) & (np.arange(len(found.records)) * case.period_s < 30.0))
     at = tuple(float(one * case.period_s) for one in shown)
