@@ -25,7 +25,15 @@ CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 COLUMNS = {
     "person": ("id", "name", "email_address", "credit_card", "city", "state", "date_time", "extra"),
     "auction": (
-        "id", "item_name", "description", "initial_bid", "reserve", "date_time", "expires", "seller", "category",
+        "id",
+        "item_name",
+        "description",
+        "initial_bid",
+        "reserve",
+        "date_time",
+        "expires",
+        "seller",
+        "category",
         "extra",
     ),
     "bid": ("auction", "bidder", "price", "channel", "url", "date_time", "extra"),
@@ -109,8 +117,16 @@ def _auction(rng: random.Random, number: int, at: datetime, persons: int) -> tup
     seller = 1000 + (max(0, newest - rng.randint(1, 4)) % persons if rng.random() < 0.6 else rng.randrange(persons))
     words = " ".join(_word(rng, 3, 9) for _ in range(4))
     return (
-        number, _word(rng, 4, 12), words, first, first + int(10 ** rng.uniform(2, 6)), at, expires, seller,
-        rng.randint(10, 14), _word(rng, 20, 60),
+        number,
+        _word(rng, 4, 12),
+        words,
+        first,
+        first + int(10 ** rng.uniform(2, 6)),
+        at,
+        expires,
+        seller,
+        rng.randint(10, 14),
+        _word(rng, 20, 60),
     )
 
 

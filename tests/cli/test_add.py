@@ -208,3 +208,40 @@ def test_plan_add_shows_what_is_shared(tmp_path: Path) -> None:
     assert [(one["stream"], one["queries"]) for one in found["shared"]] == [
         ("hourly_use.valid", ["hourly_use", "peaks"])
     ]
+
+
+LEVELLED = GOOD.replace("{latency_ms: 5000,", "{latency_ms: 1, levels: [{latency_ms: 5000, weight: 0.5}],")
+
+
+def test_the_level_that_is_taken_is_said_in_check_and_plan(tmp_path: Path) -> None:
+    file = written(tmp_path, LEVELLED)
+    says = "keeps its promised latency at the level of 5000 ms (worth 0.5) and availability, "
+    assert f"query hourly_use: {says}" in weft("check", file).stdout
+    assert weft_json("check", file)["levels"][0].startswith(f"query hourly_use: {says}")
+    found = weft_json("plan", file)["projected"]["hourly_use"]
+    assert (found["admitted"], found["level_ms"], found["worth"]) == (True, 5000, 0.5)
+    assert says in weft("plan", file).stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "says"),
+    [
+        ("{latency_ms: 5000, w", "{latency_ms: 1, w", "levels[0].latency_ms", "must be greater than the one before, 1"),
+        ("latency_ms: 1, levels", "levels", "levels", "needs a `latency_ms` beside it"),
+        ("0.5}]", "0.5}, {latency_ms: 6000, weight: 0.6}]", "levels[1].weight", "at most that of the one before, 0.5"),
+    ],
+)
+def test_levels_that_are_no_second_best_are_errors(tmp_path: Path, old: str, new: str, field: str, says: str) -> None:
+    assert old in LEVELLED
+    result = weft("check", written(tmp_path, LEVELLED.replace(old, new, 1)))
+    assert result.exit_code == 2
+    assert f"queries[0].promise.{field}: " in result.stderr
+    assert says in result.stderr
+
+
+def test_a_request_says_that_queries_are_to_come_anyway(tmp_path: Path) -> None:
+    file, more = written(tmp_path), queries(tmp_path)
+    with answering(tmp_path, DONE | {"reason": "asked for; anyway: peaks: latency"}) as asked:
+        result = weft("add", file, more, "--anyway")
+    assert (result.exit_code, asked[0]["anyway"]) == (0, True)
+    assert "  anyway: peaks: latency" in result.stdout

@@ -18,18 +18,22 @@ NewQueries = Annotated[
     Path, typer.Argument(metavar="QUERY.yaml", help="A file with one or more `queries`.", show_default=False)
 ]
 
+Anyway = Annotated[bool, typer.Option("--anyway", help="Queries come though a promise would break.")]
+
 
 def add(
     file: File,
     queries: NewQueries,
+    anyway: Anyway = False,
     timeout: Timeout = ANSWER_S_MAX,
     state: State = None,
     json: Json = False,
 ) -> None:
     """Let the queries of a file come to a running deployment; the others run on, with a pause that is told, if any.
 
-    They read their sources from the beginning, and other queries' streams from where they stand. FILE stays as it is:
-    the run remembers them, also after a stop, until `weft apply` lets the file alone count.
+    Refused, with the numbers, where a promise would break, theirs or one that stands; --anyway lets them come. They
+    read their sources from the beginning, and other queries' streams from where they stand. FILE stays as it is: the
+    run remembers them, also after a stop, until `weft apply` lets the file alone count.
 
     \b
     Example:  weft add examples/meters/deployment.yaml examples/meters/peaks.yaml
@@ -42,7 +46,8 @@ def add(
     new = read_queries(queries, as_it_runs(report.deployment, file, state))
     if not found.alive():
         fail(f"{file}: nothing runs there; put the queries into the file, and start it", WRONG_INPUT)
-    answer = ask(found, file, {"add": as_plain_queries(new)}, timeout, waits_for="Spark to try the operators")
+    request = {"add": as_plain_queries(new)} | ({"anyway": True} if anyway else {})
+    answer = ask(found, file, request, timeout, waits_for="Spark to try the operators")
     names = ", ".join(query.name for query in new)
     _end(file, answer, f"{names} {'runs' if len(new) == 1 else 'run'} now", f"{names}: not added", json)
 
@@ -98,3 +103,5 @@ def _end(file: Path, answer: dict[str, Any], done: str, refused: str, json: bool
     if answer["state"] == "refused":
         fail(f"{file}: {refused}: {answer['why']}")
     say(f"{done}{pause(answer['pause_ms'])}")
+    for told in str(answer["reason"]).split("; ")[1:]:
+        say(f"  {told}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weft.cli.add import Anyway
 from weft.cli.asking import ANSWER_S_MAX, Timeout, ask, pause
 from weft.cli.held import Held, held
 from weft.cli.output import FAILED, WRONG_INPUT, File, Json, State, fail, note, print_json, read, say
@@ -22,6 +24,7 @@ LATER = "it takes effect with the next start"
 def apply(
     file: File,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before it is made.")] = False,
+    anyway: Anyway = False,
     timeout: Timeout = ANSWER_S_MAX,
     state: State = None,
     json: Json = False,
@@ -29,7 +32,8 @@ def apply(
     """Bring a deployment that runs, or was stopped, to what its file says now, keeping all that did not change.
 
     Shows first what comes, goes, moves and changes, what keeps its state, and what cannot be done and why: then nothing
-    is. What came and went by `weft add` and `weft remove` counts no more than what the file says.
+    is. Queries that would break a promise do not come, unless --anyway. What came and went by `weft add` and
+    `weft remove` counts no more than what the file says.
 
     \b
     Example:  weft apply examples/meters/deployment.yaml --yes
@@ -58,10 +62,12 @@ def apply(
             print_json({"changes": [], "refused": difference.why_not()})
             raise typer.Exit(FAILED)
         fail(f"{file}: nothing was changed: " + "; ".join(difference.why_not()))
+    if difference.added and not runs and not anyway:
+        _refuse_broken(file, deployment, difference, state, json)
     asks = difference and not yes and sys.stdin.isatty() and sys.stderr.isatty()
     if asks and not typer.confirm("Make it so?", err=True):
         fail(f"{file}: nothing was changed")
-    made = _asked(found, file, difference, timeout) if runs else _written(kept, deployment, difference, file)
+    made = _asked(found, file, difference, timeout, anyway) if runs else _written(kept, deployment, difference, file)
     if json:
         print_json({"changes": made})
     refused = [one for one in made if one["state"] == "refused"]
@@ -98,13 +104,32 @@ def lines_of(found: Between, runs: bool) -> list[str]:
     return lines
 
 
-def _asked(found: Held, file: Path, difference: Between, timeout: float) -> list[dict[str, Any]]:
+def _refuse_broken(file: Path, deployment: Deployment, difference: Between, state: Path | None, json: bool) -> None:
+    """Exit 1 where queries that come to a stopped state would break a promise."""
+    from weft.cli.placing import placed
+    from weft.cli.plan_add import admitted
+    from weft.plan.dataflow.ordering import with_ordering
+    from weft.plan.dataflow.sharing import with_sharing
+
+    new = {query.name for query in difference.added}
+    rest = replace(deployment, queries=tuple(query for query in deployment.queries if query.name not in new))
+    before = placed(file, with_sharing(with_ordering(rest)), state)
+    _, found = admitted(file, before, rest, difference.added, state)
+    if not found.refused:
+        return
+    if json:
+        print_json({"changes": [], "refused": list(found.refused)})
+        raise typer.Exit(FAILED)
+    fail(f"{file}: nothing was changed: " + "; ".join(found.refused) + "; --anyway lets them come")
+
+
+def _asked(found: Held, file: Path, difference: Between, timeout: float, anyway: bool) -> list[dict[str, Any]]:
     """Ask a run for all of it, one change after another; the first that is refused is the last."""
     from weft.spec import as_plain_queries
 
     adds: list[dict[str, Any]] = []
     if difference.added:
-        adds.append({"add": as_plain_queries(difference.added), "by": "file"})
+        adds.append({"add": as_plain_queries(difference.added), "by": "file"} | ({"anyway": True} if anyway else {}))
     removes: list[dict[str, Any]] = [{"remove": name, "by": "file"} for name in difference.removed]
     homes = {stream: to for stream, (_, to) in difference.moved.items()}
     moves: list[dict[str, Any]] = [{"homes": homes, "by": "file"}] if homes else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.cli.output import WRONG_INPUT, File, Json, as_json, counted, fail, note, print_json, say
@@ -23,6 +24,7 @@ def check(file: File, json: Json = False) -> None:
     from weft import spec
 
     report = spec.check(file)
+    levels = [] if report.deployment is None else _levels(file, report.deployment)
     if json:
         print_json(
             {
@@ -30,6 +32,7 @@ def check(file: File, json: Json = False) -> None:
                 "errors": [as_json(problem) for problem in report.errors],
                 "warnings": [as_json(problem) for problem in report.warnings],
             }
+            | ({"levels": levels} if levels else {})
         )
         raise typer.Exit(0 if report.ok else WRONG_INPUT)
     for problem in report.warnings:
@@ -40,6 +43,19 @@ def check(file: File, json: Json = False) -> None:
         fail(f"{report.file}: {counted(len(report.errors), 'error')}", WRONG_INPUT)
     warned = f", {counted(len(report.warnings), 'warning')}" if report.warnings else ""
     say(f"{report.file}: ok, {_summary(report.deployment)}{warned}")
+    for line in levels:
+        say(f"  {line}")
+
+
+def _levels(file: Path, deployment: Deployment) -> list[str]:
+    """Which level each query that accepts several would be kept at; only these are worth a plan here."""
+    if not any(query.promise.levels for query in deployment.queries):
+        return []
+    from weft.cli.placing import level_lines
+    from weft.plan.dataflow.ordering import with_ordering
+    from weft.plan.dataflow.sharing import with_sharing
+
+    return level_lines(file, with_sharing(with_ordering(deployment)), None)
 
 
 def _summary(deployment: Deployment) -> str:

@@ -162,8 +162,11 @@ def as_measured(file: Path, deployment: Deployment, state: Path | None = None) -
 
 def by_series(file: Path, deployment: Deployment, state: Path | None = None) -> tuple[Deployment, list[str]]:
     """What to plan by where `control.place.series` asks for it: sources as the last run measured them over time."""
-    if not deployment.control.place.series:
-        return deployment, []
+    return as_flowed(file, deployment, state) if deployment.control.place.series else (deployment, [])
+
+
+def as_flowed(file: Path, deployment: Deployment, state: Path | None = None) -> tuple[Deployment, list[str]]:
+    """The deployment with sources as the last run measured them over time, where it did, and what was taken."""
     from weft.bodies.live.rates import kept_rates
     from weft.bodies.live.state import State as Kept
     from weft.bodies.live.state import state_folder

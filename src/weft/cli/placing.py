@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.cli.output import FIRST_TIME, WRONG_INPUT, as_measured, by_series, fail, note, patience
+from weft.cli.output import FIRST_TIME, WRONG_INPUT, as_flowed, as_measured, by_series, fail, note, patience
 
 if TYPE_CHECKING:
     from weft.bodies.live import journal
@@ -29,11 +29,15 @@ class Placed:
     costs_from: str
     taken: tuple[str, ...]
 
-    def model_costs(self, ideal: bool) -> BatchCosts | None:
-        """What batches cost where the model of micro-batches is asked; None where it is the ideal one."""
+    def model_costs(self, ideal: bool, now: bool = False) -> BatchCosts | None:
+        """What batches cost where the model of micro-batches is asked; None where it is the ideal one.
+
+        With `now` it is asked of what runs at a moment, whatever the scenario has in store.
+        """
+        from weft.plan.judging.admission import why_ideal_now
         from weft.plan.judging.batch_projection import why_ideal
 
-        why = why_ideal(self.deployment)
+        why = why_ideal_now(self.deployment) if now else why_ideal(self.deployment)
         if not ideal and why is not None:
             note(f"by the ideal model: {why}")
         return None if ideal or why is not None else self.costs
@@ -74,7 +78,7 @@ class Ground:
 
 def ground(file: Path, deployment: Deployment, state: Path | None, fresh: bool = False) -> Ground:
     """All that is known of a deployment before anything is placed."""
-    from weft.bodies.live.calibration import known_costs
+    from weft.bodies.live.calibration import corrected_by_last_run, known_costs
     from weft.bodies.live.sharing import with_beside
     from weft.bodies.live.state import state_folder
     from weft.plan import counting_hops
@@ -87,10 +91,12 @@ def ground(file: Path, deployment: Deployment, state: Path | None, fresh: bool =
     deployment = with_real_time(deployment)
     known, measured = as_measured(file, deployment, state)
     seen, series = by_series(file, known, state)
+    if known.control.project is not None:
+        known, series = as_flowed(file, known, state)
     costs, costs_from = known_costs()
     counted, seen = counting_hops(known, costs.hop_ms), counting_hops(seen, costs.hop_ms)
     if held is not None:
-        costs, corrected = _corrected(counted, folder, held, costs)
+        costs, corrected = corrected_by_last_run(counted, folder, held.placement, held.fragments, costs)
         costs_from += corrected
     return Ground(counted, seen, folder, held, costs, costs_from, (*measured, *series))
 
@@ -106,6 +112,18 @@ def placed(file: Path, deployment: Deployment, state: Path | None, *, seed: int 
     except NoPlacement as error:
         fail(f"{file}: {error}", WRONG_INPUT)
     return known.started_over(planned) if fresh else known.going_on(planned)
+
+
+def level_lines(file: Path, deployment: Deployment, state: Path | None, fresh: bool = False) -> list[str]:
+    """Which level each query would be kept at, of those whose promise has levels; nothing is placed for none."""
+    names = [query.name for query in deployment.queries if query.promise.levels]
+    if not names:
+        return []
+    from weft.plan.judging.admission import projected
+
+    found = placed(file, deployment, state, fresh=fresh)
+    said = projected(found.deployment, found.placement, found.model_costs(False))
+    return [f"query {name}: {'' if said[name].admitted else 'not admitted, '}{said[name].reason}" for name in names]
 
 
 def in_force(folder: Path) -> journal.Held | None:
@@ -135,19 +153,3 @@ def _kept(deployment: Deployment, planned: Placement, held: Placement) -> Placem
             homes[stream] = site
             reasons[stream] = held.reasons.get(stream, "placed there by the run")
     return replace(planned, homes=homes, reasons=reasons)
-
-
-def _corrected(deployment: Deployment, folder: Path, held: journal.Held, costs: BatchCosts) -> tuple[BatchCosts, str]:
-    """Costs corrected by the durations of batches that the last run measured, and a word on that."""
-    from weft.bodies.live.measured import last_batches
-    from weft.plan.judging.batch_projection import on_spark
-    from weft.plan.observing.batches import corrected
-
-    measured = last_batches(folder)
-    streams = {f"{query.name}.{one.name}" for query in deployment.queries for one in query.operators}
-    if not measured or set(held.placement.homes) != streams:
-        return costs, ""
-    found = corrected(
-        costs, measured, lambda one: on_spark(deployment, held.placement, one, held.fragments).simulated.batch_ms
-    )
-    return found, ", corrected by the batches of the last run"

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from weft.cli.add import as_it_runs, read_queries
 from weft.cli.output import WRONG_INPUT, Rows, fail, number, print_table, say
 from weft.cli.placing import Placed, placed
-from weft.cli.planned import planned_json
+from weft.cli.planned import LEVEL_KEYS, plain_projection, planned_json
 
 if TYPE_CHECKING:
     from weft.model import Deployment, Query
+    from weft.plan.judging.admission import Admission
+    from weft.plan.judging.projection import Projection
     from weft.spec import Report
 
-SHOWN = ("latency_ms", "p95_ms", "availability", "admitted", "reason")
+SHOWN = ("latency_ms", "p95_ms", "availability", "admitted", "reason", *LEVEL_KEYS)
 
 
 def plan_with(
@@ -29,55 +31,42 @@ def plan_with(
     control = replace(before.deployment.control, order=written.control.order)
     written = replace(written, control=control)
     new = read_queries(add, written)
-    after, why_not = _with_added(file, before, written, new, state, fresh, seed)
-    return _compared(before, after, tuple(query.name for query in new), why_not, ideal), after.deployment
+    after, found = admitted(file, before, written, new, state, fresh, seed, ideal)
+    planned = planned_json(after.deployment, after.placement, after.model_costs(ideal, now=True))
+    both: dict[str, dict[str, Any]] = {
+        name: {"before": _shown(found.before.get(name)), "after": _shown(one)} for name, one in found.after.items()
+    }
+    names = [query.name for query in new]
+    told = {"added": names, "promises": both, "admitted": not found.refused, "refused": list(found.refused)}
+    return planned | told, after.deployment
 
 
-def _with_added(
-    file: Path, before: Placed, written: Deployment, queries: tuple[Query, ...], state: Path | None, fresh: bool,
-    seed: int,
-) -> tuple[Placed, str | None]:  # fmt: skip
-    """What would run with queries more, and why they would be refused: around what runs, else planned together."""
+def admitted(
+    file: Path, before: Placed, written: Deployment, queries: tuple[Query, ...], state: Path | None,
+    fresh: bool = False, seed: int = 0, ideal: bool = False,
+) -> tuple[Placed, Admission]:  # fmt: skip
+    """What would run with queries more, and what that means for promises: around what runs, else planned together."""
     from weft.bodies.live.state import state_folder
     from weft.cli.placing import in_force
     from weft.plan.changing.adding import coming
-    from weft.plan.changing.next_plan import no_room
     from weft.plan.changing.running_plan import Impossible
     from weft.plan.dataflow.ordering import with_ordering
     from weft.plan.dataflow.sharing import with_sharing
+    from weft.plan.judging.admission import admission, judge, projected, with_wish
 
+    costs = before.model_costs(ideal, now=True)
     if fresh or in_force(state_folder(file, state)) is None:
         whole = replace(written, queries=(*written.queries, *queries))
-        return placed(file, with_sharing(with_ordering(whole)), state, seed=seed, fresh=True), None
+        after = placed(file, with_sharing(with_ordering(whole)), state, seed=seed, fresh=True)
+        was = projected(before.deployment, before.placement, costs)
+        return after, admission(after.deployment, was, projected(after.deployment, after.placement, costs))
     running = before.deployment
     wish = coming(running, before.placement, queries, written.control, "it would come", "person", seed=seed)
     if isinstance(wish, Impossible):
         fail(f"{file}: {wish.why}", WRONG_INPUT)
-    whole = replace(running, queries=(*running.queries, *wish.queries))
-    placement = before.placement
-    for stream, site in wish.homes.items():
-        placement = placement.put(stream, site, wish.reasons.get(stream, wish.reason))
-    full = (no_room(whole, before.placement, wish.homes, to) for to in dict.fromkeys(wish.homes.values()))
-    return replace(before, deployment=whole, placement=placement), next((why for why in full if why), None)
-
-
-def _compared(
-    before: Placed, after: Placed, names: tuple[str, ...], why_not: str | None, ideal: bool
-) -> dict[str, Any]:
-    """The plan with queries more, each query's projection before and after, and whether they would be admitted."""
-    was = planned_json(before.deployment, before.placement, before.model_costs(ideal))
-    planned = planned_json(after.deployment, after.placement, after.model_costs(ideal))
-    both: dict[str, dict[str, Any]] = {
-        name: {"before": _shown(was["projected"].get(name)), "after": _shown(planned["projected"][name])}
-        for name in planned["projected"]
-    }
-    broken = [
-        f"{name}: {one['after']['reason']}"
-        for name, one in both.items()
-        if not one["after"]["admitted"] and (one["before"] is None or one["before"]["admitted"])
-    ]
-    refused = [*([why_not] if why_not else []), *broken]
-    return planned | {"added": list(names), "promises": both, "admitted": not refused, "refused": refused}
+    deployment, placement = with_wish(running, before.placement, wish)
+    found = judge(running, before.placement, wish, costs)
+    return replace(before, deployment=deployment, placement=placement), found
 
 
 def print_compared(planned: dict[str, Any]) -> None:
@@ -96,8 +85,11 @@ def print_compared(planned: dict[str, Any]) -> None:
         say(f"{names}: would be admitted, and every promise that was kept is kept")
 
 
-def _shown(projected: dict[str, Any] | None) -> Any:
-    return None if projected is None else {key: projected[key] for key in SHOWN}
+def _shown(projected: Projection | None) -> Any:
+    if projected is None:
+        return None
+    plain = plain_projection(projected)
+    return {key: plain[key] for key in SHOWN if key in plain}
 
 
 def _cell(projected: dict[str, Any] | None) -> str:

@@ -10,6 +10,9 @@ from weft.cli.output import WRONG_INPUT, fail
 if TYPE_CHECKING:
     from weft.model import Deployment, Placement
     from weft.plan.judging.batch_costs import BatchCosts
+    from weft.plan.judging.projection import Projection
+
+LEVEL_KEYS = ("level_ms", "worth")
 
 
 def with_policy(deployment: Deployment, policy: str) -> Deployment:
@@ -26,16 +29,13 @@ def planned_json(deployment: Deployment, placement: Placement, costs: BatchCosts
     """All that is known of a placement before it runs: by micro-batches where costs are given, else ideal."""
     from weft.plan.dataflow.rates import ideal_rates
     from weft.plan.dataflow.shared_streams import reasons_of_written, shared_streams, sites_of_written
-    from weft.plan.judging.batch_projection import project_on_spark
+    from weft.plan.judging.admission import projected as project
     from weft.plan.judging.potential import potential
-    from weft.plan.judging.projection import IDEAL, MICRO_BATCH, latency_objective, latency_total_ms, project
+    from weft.plan.judging.projection import IDEAL, MICRO_BATCH, latency_objective, latency_total_ms
     from weft.plan.judging.terms import values
 
     rates = ideal_rates(deployment)
-    if costs is None:
-        projected = project(deployment, placement, rates, admit_hop_ms=deployment.control.place.hop_ms or 0.0)
-    else:
-        projected = project_on_spark(deployment, placement, costs, rates)
+    projected = project(deployment, placement, costs, rates)
     parts = potential(deployment, placement)
     name = deployment.control.place.objective
     value = parts.total if name == "potential" else latency_total_ms(deployment, projected)
@@ -44,7 +44,7 @@ def planned_json(deployment: Deployment, placement: Placement, costs: BatchCosts
         "model": IDEAL if costs is None else MICRO_BATCH,
         "placement": sites_of_written(deployment, placement),
         "shared": shared_streams(deployment),
-        "projected": {query: dataclasses.asdict(one) for query, one in projected.items()},
+        "projected": {query: plain_projection(one) for query, one in projected.items()},
         "potential": dataclasses.asdict(parts),
         "objective": {"name": name, "value": value},
         "terms": values(deployment, placement),
@@ -53,6 +53,12 @@ def planned_json(deployment: Deployment, placement: Placement, costs: BatchCosts
         "fragments": fragments(deployment, placement),
         "warnings": list(rates.warnings),
     }
+
+
+def plain_projection(found: Projection) -> dict[str, Any]:
+    """A projection in plain values; of levels only where a promise has them."""
+    plain = dataclasses.asdict(found)
+    return plain if found.level_ms is not None else {key: plain[key] for key in plain if key not in LEVEL_KEYS}
 
 
 def reasons(placement: Placement) -> dict[str, dict[str, str]]:

@@ -26,7 +26,7 @@ from weft.cli.output import (
     say,
     warnings_of,
 )
-from weft.cli.placing import placed
+from weft.cli.placing import level_lines, placed
 from weft.cli.predicted import PREDICTED_HEAD, predicted, predicted_rows
 from weft.cli.tables import (
     FRAGMENT_HEAD,
@@ -90,6 +90,8 @@ def run(
 
     private_files()
     folder = state_folder(file, state)
+    for line in level_lines(file, deployment, state, fresh):
+        note(line)
     before = placed(file, deployment, state, fresh=fresh) if twin else None
     assert report.deployment is not None
     try:

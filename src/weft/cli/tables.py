@@ -58,7 +58,7 @@ def promise_lines(status: dict[str, Any]) -> list[str]:
     lines = []
     for name, one in status.get("queries", {}).items():
         parts = {key: part for key, part in (one.get("promise") or {}).items() if part.get("promised") is not None}
-        if any(key in _SHARES for key in parts):
+        if any(key in _SHARES or "level" in part for key, part in parts.items()):
             lines.append(f"promise of {name}: {', '.join(_part(key, part) for key, part in parts.items())}")
     return lines
 
@@ -74,7 +74,9 @@ def _part(key: str, part: dict[str, Any]) -> str:
         bound = "at most" if key == "loss" else "at least"
         return f"{key}{measured} ({bound} {part['promised']:.4%}) {kept}"
     measured = "" if part["measured"] is None else f" p{100 * part['quantile']:g} {number(part['measured'])} ms"
-    return f"latency{measured} (within {number(part['promised'])} ms) {kept}"
+    level = part.get("level")
+    at = "" if level in (None, part["promised"]) else f" at the level of {number(level)} ms"
+    return f"latency{measured} (within {number(part['promised'])} ms) {kept}{at}"
 
 
 def fragment_rows(status: dict[str, Any]) -> Rows:

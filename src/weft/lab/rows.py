@@ -19,13 +19,14 @@ from weft.lab import (
     p_lab5,
     s_lab1,
     s_lab2,
+    s_lab3,
     s_lab6,
 )
 from weft.lab.frame import Row
 
 _FILES = (
     n_lab1, n_lab2, p_lab1, p_lab2, p_lab3, p_lab4, p_lab5, d_lab1, d_lab2, d_lab4, d_lab5, o_lab1, o_logs, o_lab3,
-    s_lab1, s_lab2, s_lab6,
+    s_lab1, s_lab2, s_lab3, s_lab6,
 )  # fmt: skip
 ROWS: dict[str, Row] = {file.ROW.id: file.ROW for file in _FILES}
 

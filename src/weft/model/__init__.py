@@ -1,7 +1,7 @@
 """What exists? Frozen values: query, operator, stream, site, link, placement, promise."""
 
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
-from weft.model.control import Advise, Balance, Control, Place, Relief, Scale, Serve, Share, Weights
+from weft.model.control import Advise, Balance, Control, Place, Project, Relief, Scale, Serve, Share, Weights
 from weft.model.dataflow import Dataflow, LateOutlet, Node, Outlet, dataflow, late_outlets, sink_name
 from weft.model.deployment import Deployment
 from weft.model.observed import (
@@ -21,6 +21,7 @@ from weft.model.queries import (
     Cost,
     JoinWindow,
     Late,
+    Level,
     Operator,
     Order,
     Promise,
@@ -53,6 +54,7 @@ __all__ = [
     "JoinWindow",
     "Late",
     "LateOutlet",
+    "Level",
     "Link",
     "Machine",
     "MoveAt",
@@ -70,6 +72,7 @@ __all__ = [
     "Place",
     "Placement",
     "Poisson",
+    "Project",
     "Promise",
     "Quantiles",
     "Query",

@@ -91,10 +91,23 @@ class Relief:
 
 
 @dataclass(frozen=True, slots=True)
+class Project:
+    """What is projected where streams come in bursts: latencies over all segments (Synergy §2.3.4), as a mean, a
+    quantile or the greatest."""
+
+    statistic: Literal["mean", "quantile", "maximum"] = "quantile"
+    quantile: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
-    """What several queries ask alike is made once for all of them (Synergy §2.2, 2.3.3)."""
+    """What several queries ask alike is made once for all of them (Synergy §2.2, 2.3.3).
+
+    `contain`: what is all among another's records is made of those.
+    """
 
     on: bool = True
+    contain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +122,4 @@ class Control:
     advise: Advise | None = None
     share: Share | None = None
     relief: Relief | None = None
+    project: Project | None = None

@@ -165,13 +165,28 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """A latency that would also do, and what it is worth beside the promised one, which is worth 1."""
+
+    latency_ms: float
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Promise:
-    """What a query was assured; what is None is not promised."""
+    """What a query was assured; what is None is not promised. `levels` would also do, the best first."""
 
     latency_ms: float | None = None
     quantile: float = 0.95
     availability: float | None = None
     loss: float | None = None
+    levels: tuple[Level, ...] = ()
+
+    def level(self, latency_ms: float) -> Level | None:
+        """The best level that such a latency keeps, the promise itself being the first; None where it keeps none."""
+        if self.latency_ms is None:
+            return None
+        return next((one for one in (Level(self.latency_ms), *self.levels) if latency_ms <= one.latency_ms), None)
 
 
 @dataclass(frozen=True, slots=True)

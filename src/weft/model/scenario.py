@@ -56,6 +56,8 @@ class AddAt:
     at_s: float
     add: str
     queries: tuple[Query, ...] = ()
+    anyway: bool = False
+    """Whether they come though a promise would break."""
 
 
 @dataclass(frozen=True, slots=True)

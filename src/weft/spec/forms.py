@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from weft.model import Advise, Cost, Order, Relief, Share, Watermark
+from weft.model import Advise, Cost, Order, Project, Relief, Share, Watermark
 from weft.spec.problems import Problems, brief, did_you_mean, join, listed
 from weft.spec.shapes import Choice, Flag, Number, Shape, Text, found
 from weft.spec.tables import Items, Key, Table
@@ -221,15 +221,32 @@ class SwitchForm:
         return {"oneOf": [{"type": "boolean"}, self.table.schema()]}
 
 
+_PROJECT = Table(
+    Project,
+    "project",
+    (
+        Key("statistic", Choice(("mean", "quantile", "maximum")), "what of the latencies over all segments counts"),
+        Key("quantile", Number(above=0, below=1), "which quantile, by records"),
+    ),
+)
+
+PROJECT_FORM = SwitchForm(_PROJECT, "{statistic: quantile, quantile: 0.95}")
 ADVISE_FORM = SwitchForm(_ADVISE, "{period_s: 30, price: 10}")
 RELIEF_FORM = SwitchForm(_RELIEF, "{period_s: 5, horizon_s: 60, forecast: auto}")
 
 
-_SHARE = Table(Share, "share", (Key("on", Flag(), "whether equal operators run once"),))
+_SHARE = Table(
+    Share,
+    "share",
+    (
+        Key("on", Flag(), "whether equal operators run once"),
+        Key("contain", Flag(), "whether what is all among another's records is made of those"),
+    ),
+)
 
 
 class ShareForm:
-    """`true`, `false`, or `{on: true}`."""
+    """`true`, `false`, or `{on: true, contain: true}`."""
 
     def read(self, node: Node, path: str, problems: Problems) -> Any:
         if isinstance(node.value, bool):
@@ -240,7 +257,7 @@ class ShareForm:
         return _SHARE.read(node, path, problems)
 
     def plain(self, value: Any) -> Any:
-        return value.on if isinstance(value, Share) else value
+        return value.on if value in (Share(), Share(False)) else _SHARE.plain(value)
 
     def schema(self) -> dict[str, Any]:
         return {"oneOf": [{"type": "boolean"}, _SHARE.schema()]}

@@ -9,7 +9,17 @@ from weft.model import Deployment
 from weft.model.formats import SINKS, SOURCES
 from weft.spec.addresses import ADDRESS
 from weft.spec.ddl import Ddl
-from weft.spec.forms import ADVISE_FORM, RELIEF_FORM, ByKind, ByVerb, CostForm, OrderForm, ShareForm, Watermarks
+from weft.spec.forms import (
+    ADVISE_FORM,
+    PROJECT_FORM,
+    RELIEF_FORM,
+    ByKind,
+    ByVerb,
+    CostForm,
+    OrderForm,
+    ShareForm,
+    Watermarks,
+)
 from weft.spec.shapes import Anything, Choice, Flag, Number, Scalar, Text
 from weft.spec.store import StoreForm
 from weft.spec.tables import ByName, Items, Key, Table
@@ -181,6 +191,21 @@ PROMISE = Table(
         Key("quantile", Number(above=0, below=1), "the quantile that is bounded"),
         Key("availability", _SHARE, "the share of time that results are there"),
         Key("loss", _SHARE, "the share of records that may be lost"),
+        Key(
+            "levels",
+            Items(
+                Table(
+                    model.Level,
+                    "a level",
+                    (
+                        Key("latency_ms", _POSITIVE, "a longer latency that would also do", required=True),
+                        Key("weight", _SHARE, "what it is worth beside the promised one, which is worth 1"),
+                    ),
+                ),
+                1,
+            ),
+            "latencies that would also do, the best first: the best that can be kept is taken",
+        ),
     ),
 )
 
@@ -356,6 +381,7 @@ CONTROL = Table(
         Key("serve", SERVE, "in which order the twin serves records; absent: as they come"),
         Key("share", ShareForm(), "makes once what several queries ask alike; absent: off"),
         Key("advise", ADVISE_FORM, "rules say what they would move, and move nothing; absent: off"),
+        Key("project", PROJECT_FORM, "projects bursty streams segment by segment; absent: by mean rates"),
         Key("relief", RELIEF_FORM, "operators leave a site before a promise breaks; absent: off"),
     ),
 )
@@ -406,6 +432,7 @@ HAPPENING = ByVerb(
             (
                 _AT,
                 Key("add", Text("a file's path"), "a file with one or more `queries`, which come", required=True),
+                Key("anyway", Flag(), "they come though a promise would break"),
             ),
         ),
         "remove": Table(

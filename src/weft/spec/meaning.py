@@ -6,6 +6,7 @@ from weft.model import (
     AddAt,
     CrashAt,
     Deployment,
+    Level,
     MoveAt,
     PartitionAt,
     Query,
@@ -38,6 +39,7 @@ def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[
     check_kafka(deployment, problems)
     check_spark(deployment, problems)
     check_addresses(deployment, problems)
+    _check_levels(deployment, problems)
     _check_control(deployment, problems)
     for index, happening in enumerate(deployment.scenario):
         _check_happening(happening, f"scenario[{index}]", deployment, problems)
@@ -100,6 +102,24 @@ def _check_source(source: Source, path: str, deployment: Deployment, problems: P
         if not walk.rate_per_s_min <= walk.rate_per_s <= most:
             says = f"must hold rate_per_s_min <= rate_per_s <= rate_per_s_max, found {walk.rate_per_s_min:g}, "
             problems.error(f"{path}.arrivals", f"{says}{walk.rate_per_s:g}, {most:g}")
+
+
+def _check_levels(deployment: Deployment, problems: Problems) -> None:
+    """Reports levels that are no second best: they go from short to long, and their worth does not rise."""
+    for index, query in enumerate(deployment.queries):
+        promise, path = query.promise, f"queries[{index}].promise.levels"
+        if promise.levels and promise.latency_ms is None:
+            problems.error(path, "needs a `latency_ms` beside it: levels are what would also do")
+            continue
+        better = Level(promise.latency_ms or 0.0)
+        for at, level in enumerate(promise.levels):
+            if level.latency_ms <= better.latency_ms:
+                says = f"must be greater than the one before, {better.latency_ms:g}, found {level.latency_ms:g}"
+                problems.error(f"{path}[{at}].latency_ms", says)
+            if level.weight > better.weight:
+                says = f"must be at most that of the one before, {better.weight:g}, found {level.weight:g}"
+                problems.error(f"{path}[{at}].weight", says)
+            better = level
 
 
 def _check_control(deployment: Deployment, problems: Problems) -> None:

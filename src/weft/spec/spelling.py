@@ -109,10 +109,10 @@ def conjuncts(node: exp.Expr, scope: Scope) -> list[str]:
     text = spelled(node, scope)
     if text == _TRUE:
         return []
-    return list(_parts(text[4:-1])) if text.startswith("and(") else [text]
+    return list(parts_of(text[4:-1])) if text.startswith("and(") else [text]
 
 
-def _parts(text: str) -> Iterator[str]:
+def parts_of(text: str) -> Iterator[str]:
     """What stands between the semicolons of a text, brackets respected; quoted texts have none of either."""
     depth, start = 0, 0
     for at, one in enumerate(text):
@@ -252,7 +252,7 @@ def _joined(node: exp.Expr, scope: Scope) -> str:
 def _all_of(word: str, parts: Sequence[str]) -> str:
     flat: list[str] = []
     for part in parts:
-        flat += _parts(part[len(word) + 1 : -1]) if part.startswith(f"{word}(") else [part]
+        flat += parts_of(part[len(word) + 1 : -1]) if part.startswith(f"{word}(") else [part]
     neutral, final = (_TRUE, _FALSE) if word == "and" else (_FALSE, _TRUE)
     left = sorted(set(flat) - {neutral})
     if final in left:
@@ -286,7 +286,7 @@ def _negated(node: exp.Expr, scope: Scope) -> str:
 def _compared(word: str, left: str, right: str) -> str:
     if word in ("gt", "gte"):
         word, left, right = {"gt": "lt", "gte": "lte"}[word], right, left
-    known = _whole(left), _whole(right)
+    known = whole_number(left), whole_number(right)
     if known[0] is not None and known[1] is not None:
         holds = {"lt": known[0] < known[1], "lte": known[0] <= known[1], "eq": known[0] == known[1]}
         return _TRUE if holds.get(word, known[0] != known[1]) else _FALSE
@@ -295,7 +295,7 @@ def _compared(word: str, left: str, right: str) -> str:
     return f"{word}({left};{right})"
 
 
-def _whole(text: str) -> int | None:
+def whole_number(text: str) -> int | None:
     """The value of a literal that Spark takes for an INT."""
     value = int(text[1:]) if re.fullmatch(r"#-?\d{1,10}", text) else None
     return value if value is not None and abs(value) <= INT_MAX else None
@@ -304,7 +304,7 @@ def _whole(text: str) -> int | None:
 def _computed(node: exp.Expr, scope: Scope) -> str:
     first, second = node.this, node.expression
     left, right = _operand(first, second, scope), _operand(second, first, scope)
-    one, other = _whole(left), _whole(right)
+    one, other = whole_number(left), whole_number(right)
     if one is not None and other is not None:
         value = one + other if isinstance(node, exp.Add) else one * other if isinstance(node, exp.Mul) else one - other
         if abs(value) <= INT_MAX:

@@ -78,11 +78,15 @@ class Desk:
     def know(self, deployment: Deployment) -> None:
         self.deployment = deployment
 
-    def add(self, name: str = "p", sql: str = "SELECT v FROM s", path: str = "", **more: Any) -> Asked:
-        operator = {"name": "o", "from": ["s"], "sql": sql, "cost_ms": 0.1, "selectivity": 1, **more}
+    def add(
+        self, name: str = "p", sql: str = "SELECT v FROM s", path: str = "", anyway: bool = False, **more: Any
+    ) -> Asked:
+        operator = {"name": "o", "from": ["s"], "sql": sql, "cost_ms": 0.1, "selectivity": 1}
         sink = {"from": "o", "format": "parquet", "path": path or f"out/{name}"}
-        plain = {"queries": [{"name": name, "operators": [operator], "sink": sink}]}
-        return self.adding.add(plain, (name,), "asked for", "person")
+        promise = {"promise": more.pop("promise")} if "promise" in more else {}
+        operator = {**operator, **more}
+        plain = {"queries": [{"name": name, **promise, "operators": [operator], "sink": sink}]}
+        return self.adding.add(plain, (name,), "asked for", "person", anyway)
 
     def until(self, true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 60
@@ -173,3 +177,26 @@ def test_sites_in_processes_of_their_own_take_up_no_more_queries(desk: Desk) -> 
     house = object.__new__(ProcessSites)
     with pytest.raises(CannotRun, match="know the queries that they were started with"):
         house.try_out(desk.deployment)
+
+
+def test_a_query_whose_promise_cannot_be_kept_is_refused_by_how_much_where_and_what_could_be(desk: Desk) -> None:
+    refused(desk, "p: latency ", promise={"latency_ms": 1})
+    said = list(desk.changes.asked.values())[-1].why
+    assert "is above the promised 1 ms by " in said
+    assert "its longest batches are those of p.o at a" in said
+    assert said.endswith("could be kept")
+
+
+def test_a_query_whose_promise_breaks_comes_anyway_and_that_is_told(desk: Desk) -> None:
+    asked = desk.add(promise={"latency_ms": 1}, anyway=True)
+    desk.until(lambda: asked.number > 0)
+    assert asked.state == "asked"
+    assert asked.wish.reason.startswith("asked for; anyway: p: latency ")
+
+
+def test_a_query_that_accepts_less_comes_at_the_best_level_that_can_be_kept(desk: Desk) -> None:
+    levels = [{"latency_ms": 2, "weight": 0.9}, {"latency_ms": 60_000, "weight": 0.5}]
+    asked = desk.add(promise={"latency_ms": 1, "levels": levels})
+    desk.until(lambda: asked.number > 0)
+    assert asked.state == "asked"
+    assert "p keeps its promised latency at the level of 60000 ms (worth 0.5)" in asked.wish.reason

@@ -72,3 +72,22 @@ def test_a_file_of_the_scenario_that_is_wrong_is_told_with_its_line(tmp_path: Pa
 def test_a_name_comes_once_in_the_twin(tmp_path: Path) -> None:
     with pytest.raises(CannotRun, match="query p comes again"):
         told(tmp_path, "{at_s: 1, add: p.yaml}, {at_s: 2, remove: p}, {at_s: 3, add: p.yaml}")
+
+
+PROMISED = FILE.replace("  - name: q\n", "  - name: q\n    promise: {latency_ms: 0.2}\n")
+
+
+@pytest.mark.parametrize(
+    ("cost", "anyway", "state"), [("1", "", "done"), ("6", "", "refused"), ("6", ", anyway: true", "done")]
+)
+def test_a_query_that_would_break_a_promise_that_stands_is_refused_with_the_numbers_unless_anyway(
+    tmp_path: Path, cost: str, anyway: str, state: str
+) -> None:
+    (tmp_path / "p.yaml").write_text(MORE.replace("COST", cost).replace("site: b", "site: a"))
+    (tmp_path / "d.yaml").write_text(f"{PROMISED}scenario: [{{at_s: 1, add: p.yaml{anyway}}}]\n")
+    found = run(weft.spec.load(tmp_path / "d.yaml"), seconds=3, seed=1)
+    assert [one["state"] for one in found.changes] == [state]
+    # By hand: 0.1 ms of work at a site that is then used by 0.1 * 100 + 6 * 100 = 610 ms of a second's 1000.
+    why = "q: latency 0.3 ms is above the promised 0.2 ms by 0.1 ms, 0.3 ms of it at a; latency_ms: 1 could be kept"
+    assert [one["why"] for one in found.changes] == [why if state == "refused" else ""]
+    assert (found.queries["p"]["records_out"] == 0) == (state == "refused")

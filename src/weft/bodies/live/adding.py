@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weft.bodies.live.assembly import cutting
-from weft.bodies.live.calibration import known_costs
+from weft.bodies.live.calibration import corrected_by_last_run, known_costs
 from weft.bodies.live.facts import meanings
 from weft.bodies.live.measured import last_measured
 from weft.bodies.live.moves import Asked
+from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.resuming import CLOSING, Resuming
 from weft.bodies.live.returning_queries import coming_again, remove_left
 from weft.bodies.live.state import CannotRun, why_not_writable
@@ -27,10 +28,11 @@ from weft.model.wishes import AddQuery, By
 from weft.plan import counting_hops
 from weft.plan.changing.adding import coming
 from weft.plan.changing.next_plan import next_plan, why_taken
-from weft.plan.changing.running_plan import Impossible, Rules
+from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
 from weft.plan.dataflow.real_time import real_time
 from weft.plan.dataflow.sharing import as_written
-from weft.plan.observing.measured import with_measured
+from weft.plan.judging.admission import judge, why_ideal_now
+from weft.plan.observing.measured import with_measured, with_series
 from weft.spark.failures.causes import cause_of
 from weft.spark.fragments.outputs import claims_of
 from weft.spark.kafka.client import KafkaTrouble
@@ -55,6 +57,7 @@ class _Coming:
     asked: Asked
     reason: str
     by: By
+    anyway: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +79,12 @@ class Adding:
         self._under_way: Asked | None = None
         self._work = ThreadPoolExecutor(max_workers=1, thread_name_prefix="adding")
 
-    def add(self, plain: Mapping[str, Any], names: tuple[str, ...], reason: str, by: By) -> Asked:
-        """Let queries come; what becomes of them stands in the value returned, in time."""
+    def add(self, plain: Mapping[str, Any], names: tuple[str, ...], reason: str, by: By, anyway: bool = False) -> Asked:
+        """Let queries come, `anyway` though a promise breaks; what becomes of them stands in the value returned."""
         assert self.run.changes is not None, "queries come to a run that has begun"
         unplaced = AddQuery(tuple(Query(name, (), ()) for name in names), {}, reason=reason, by=by)
         asked = self.run.changes.expect(unplaced)
-        self._waiting.append(_Coming(plain, asked, reason, by))
+        self._waiting.append(_Coming(plain, asked, reason, by, anyway))
         return asked
 
     @property
@@ -138,14 +141,33 @@ class Adding:
         at_once = names & set(real_time(whole))
         if at_once:
             raise CannotRun(f"{min(at_once)} runs record by record, which a run must start with: put it into the file")
+        wish = self._admitted(now, wish, one.anyway)
         self._refuse_sinks(replace(whole, queries=wish.queries))
         learned = house.try_out(whole)
         if learned.lacks is not None:
             raise CannotRun(learned.lacks)
         return _Ready(wish, learned)
 
+    def _admitted(self, now: RunningPlan, wish: AddQuery, anyway: bool) -> AddQuery:
+        """The wish, with what it means for promises as its reason; CannotRun where one would break, unless anyway.
+
+        Judged as `weft plan --add` does: with what was measured so far, around what runs.
+        """
+        running = self._as_planners_see(now.deployment)
+        costs = None
+        if why_ideal_now(running) is None:
+            known, _ = known_costs()
+            costs, _ = corrected_by_last_run(running, self.run.state.path, now.placement, now.fragments, known)
+        found = judge(running, now.placement, wish, costs)
+        if found.refused and not anyway:
+            raise CannotRun("; ".join(found.refused))
+        told = [*(f"anyway: {why}" for why in found.refused), *found.levels]
+        return replace(wish, reason="; ".join([wish.reason, *told])) if told else wish
+
     def _as_planners_see(self, deployment: Deployment) -> Deployment:
         known, _ = with_measured(deployment, last_measured(self.run.state.path))
+        if known.control.project is not None:
+            known, _ = with_series(known, kept_rates(self.run.state))
         return counting_hops(known, known_costs()[0].hop_ms)
 
     def _refuse_sinks(self, deployment: Deployment) -> None:

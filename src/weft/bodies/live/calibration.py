@@ -7,7 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from weft.bodies.live.measured import last_batches
+from weft.model import Deployment, Placement
+from weft.plan.changing.fragments import Fragment
 from weft.plan.judging.batch_costs import SHIPPED, BatchCosts, costs_from_json
+from weft.plan.judging.batch_projection import on_spark
+from weft.plan.observing.batches import corrected
 from weft.spark.storage.cache import user_cache
 
 FILE = "calibration.json"
@@ -38,6 +43,18 @@ def known_costs() -> tuple[BatchCosts, str]:
             f"as shipped: {file} is of a machine with {found.cores} cores; `weft calibrate` measures this one",
         )
     return found, f"measured here on {found.measured_at} ({file})"
+
+
+def corrected_by_last_run(
+    deployment: Deployment, folder: Path, placement: Placement, fragments: tuple[Fragment, ...], costs: BatchCosts
+) -> tuple[BatchCosts, str]:
+    """Costs corrected by the durations of batches that the last run measured in a state, and a word on that."""
+    measured = last_batches(folder)
+    streams = {f"{query.name}.{one.name}" for query in deployment.queries for one in query.operators}
+    if not measured or set(placement.homes) != streams:
+        return costs, ""
+    found = corrected(costs, measured, lambda one: on_spark(deployment, placement, one, fragments).simulated.batch_ms)
+    return found, ", corrected by the batches of the last run"
 
 
 def keep(costs: BatchCosts) -> Path:

@@ -257,10 +257,11 @@ class Run:
         return self._desk.failure if self._desk else None
 
     def add(
-        self, plain: Mapping[str, Any], names: tuple[str, ...], reason: str = "asked for", by: By = "person"
-    ) -> Asked:
+        self, plain: Mapping[str, Any], names: tuple[str, ...], reason: str = "asked for", by: By = "person",
+        anyway: bool = False,
+    ) -> Asked:  # fmt: skip
         """Let queries come, given in plain values; what becomes of them stands in the value returned, in time."""
-        return self._adding.add(plain, names, reason, by)
+        return self._adding.add(plain, names, reason, by, anyway)
 
     def know(self, deployment: Deployment) -> None:
         """Count and tell of the queries of a deployment from now on."""

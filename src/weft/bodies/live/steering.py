@@ -37,8 +37,8 @@ class Steering:
             match self._to_come.pop(0):
                 case MoveAt(move=move, to=to):
                     self.run.ask(MoveTo({move: to}, "scenario", "scenario"))
-                case AddAt(queries=queries):
-                    self.run.add(*plain_of(queries), "scenario", "scenario")
+                case AddAt(queries=queries, anyway=anyway):
+                    self.run.add(*plain_of(queries), "scenario", "scenario", anyway)
                 case RemoveAt(remove=query):
                     self.run.ask(RemoveQuery(query, "scenario", "scenario"))
                 case CrashAt(crash=site) if site not in self.run.crashed:
@@ -79,7 +79,7 @@ class Steering:
             reason = "the file says so" if by == "file" else "asked for"
             if "add" in asked:
                 names = tuple(str(query["name"]) for query in asked["add"]["queries"])
-                return self.run.add(asked["add"], names, reason, by)
+                return self.run.add(asked["add"], names, reason, by, asked.get("anyway") is True)
             if isinstance(asked.get("remove"), str):
                 return self.run.ask(RemoveQuery(asked["remove"], reason, by))
             homes = asked.get("homes") or {f"{asked['query']}.{asked['operator']}": asked["to"]}

@@ -53,7 +53,7 @@ class RunView(Protocol):
     def ask(self, wish: Wish) -> Asked:
         """Ask for a change; what becomes of it stands in the value returned, in time."""
 
-    def add(self, plain: Mapping[str, Any], names: tuple[str, ...], reason: str, by: By) -> Asked:
+    def add(self, plain: Mapping[str, Any], names: tuple[str, ...], reason: str, by: By, anyway: bool = False) -> Asked:
         """Let queries come, given in plain values; what becomes of them stands in the value returned, in time."""
 
     def know(self, deployment: Deployment) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
 from weft.model import Cost, Dataflow, Deployment, Node, Operator, Query, Sharing, dataflow
+from weft.plan.dataflow.containing import as_rates_are, contained, is_contained
 from weft.plan.dataflow.meanings import meanings
 from weft.plan.dataflow.real_time import real_time
 from weft.spec import Relation, with_reads_from
@@ -121,7 +122,12 @@ def stands_by_meaning(deployment: Deployment, among: Set[str] | None = None) -> 
             same.append(node)
         elif taken.stream not in node.inputs:  # who only hands on what it reads saves nothing
             stands[node.stream] = taken.stream
-    return stands
+    return stands | contained(deployment, stands, among) if contains(deployment) else stands
+
+
+def contains(deployment: Deployment) -> bool:
+    """True if `control.share` asks to look for streams whose records are all among another's, too."""
+    return deployment.control.share is not None and deployment.control.share.contain
 
 
 def _may_run_there(node: Node, other: Node) -> bool:
@@ -135,7 +141,7 @@ def shared(deployment: Deployment, stands: Mapping[str, str], written: tuple[Que
     flow, known = dataflow(deployment), meanings(deployment)
     instead = {stream: other for stream, other in stands.items() if _is_read_there(flow, known, stream, stands)}
     queries = tuple(
-        replace(query, operators=tuple(_operators(flow, known, query, stands, instead))) for query in deployment.queries
+        replace(query, operators=tuple(_operators(deployment, query, stands, instead))) for query in deployment.queries
     )
     sharing = Sharing(deployment.queries if written is None else written, dict(stands))
     made = replace(deployment, queries=queries, sharing=sharing)
@@ -144,17 +150,22 @@ def shared(deployment: Deployment, stands: Mapping[str, str], written: tuple[Que
 
 def _is_read_there(flow: Dataflow, known: Mapping[str, Relation], stream: str, stands: Mapping[str, str]) -> bool:
     """True if who reads a stream may read the other: its columns have that order, and nobody would read it twice."""
-    if known[stream].names != known[stands[stream]].names:
+    if known[stream].key != known[stands[stream]].key or known[stream].names != known[stands[stream]].names:
         return False
     alike = {one for one, other in stands.items() if other == stands[stream]} | {stands[stream]}
     return not any(len(alike & set(reader.inputs)) > 1 for reader in flow.readers(stream))
 
 
 def _operators(
-    flow: Dataflow, known: Mapping[str, Relation], query: Query, stands: Mapping[str, str], instead: Mapping[str, str]
+    deployment: Deployment, query: Query, stands: Mapping[str, str], instead: Mapping[str, str]
 ) -> Iterable[Operator]:
+    flow, known = dataflow(deployment), meanings(deployment)
     for operator in query.operators:
         stream = f"{query.name}.{operator.name}"
+        if stream in stands and is_contained(deployment, stream, stands[stream]):
+            more = {operator.from_[0]: name_in(query, stands[stream])}
+            yield reading(as_rates_are(deployment, operator, stream, stands[stream]), more)
+            continue
         if stream in stands:
             yield _picking(query, operator, stands[stream], known)
             continue

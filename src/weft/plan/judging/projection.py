@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from weft.model import Dataflow, Deployment, Operator, Outlet, Placement, Query, dataflow
+from weft.model import Dataflow, Deployment, Level, Operator, Outlet, Placement, Query, dataflow
 from weft.plan.dataflow.rates import Rates, cost_ms, ideal_rates
 from weft.plan.dataflow.shares import shares
 from weft.plan.judging.potential import crossings
-from weft.plan.network.paths import Paths
+from weft.plan.network.paths import Path, Paths
 
 # A stream of so many kbps weighs as much as one hop more, so that of placements nearly as good the one that sends less
 # is taken.
@@ -34,7 +35,8 @@ class Projection:
     """What a query may expect, by one of two models; None is without bound, or not known.
 
     `latency_ms` is what a promise is held against: the slowest way (ideal), or the promised quantile (micro-batch).
-    `lost` is the share of records that full queues lose.
+    `lost` is the share of records that full queues lose. Where the promise has levels, `level_ms` is the best that is
+    kept, and `worth` what that is worth, 1 for the promise itself.
     """
 
     latency_ms: float | None
@@ -46,6 +48,8 @@ class Projection:
     p95_ms: float | None = None
     model: str = IDEAL
     lost: float = 0.0
+    level_ms: float | None = None
+    worth: float = 1.0
 
 
 def project(
@@ -64,13 +68,25 @@ def project(
     busy = utilisation(deployment, placement, used)
     paths = Paths(deployment)
     found = {
-        query.name: _of_query(deployment, query, placement, used, busy, paths, hop_ms) for query in deployment.queries
+        query.name: judged(query, *expected(deployment, query, placement, used, busy, paths, hop_ms))
+        for query in deployment.queries
     }
     if not admit_hop_ms:
         return found
-    counted = project(deployment, placement, used, hop_ms=admit_hop_ms)
+    return admitted_as(found, project(deployment, placement, used, hop_ms=admit_hop_ms))
+
+
+def admitted_as(found: Mapping[str, Projection], counted: Mapping[str, Projection]) -> dict[str, Projection]:
+    """Projections with the verdicts of others, which count more."""
     return {
-        name: replace(one, admitted=counted[name].admitted, reason=counted[name].reason) for name, one in found.items()
+        name: replace(
+            one,
+            admitted=counted[name].admitted,
+            reason=counted[name].reason,
+            level_ms=counted[name].level_ms,
+            worth=counted[name].worth,
+        )
+        for name, one in found.items()
     }
 
 
@@ -109,10 +125,18 @@ def latency_objective(deployment: Deployment, placement: Placement, rates: Rates
     return total + hop_ms / HOP_KBPS * sent
 
 
-def _of_query(
-    deployment: Deployment, query: Query, placement: Placement, rates: Rates, busy: Mapping[str, float], paths: Paths,
+class Network(Protocol):
+    """Who knows the way between two sites."""
+
+    def between(self, start: str, end: str) -> Path | None:
+        """The path, or None where there is none."""
+
+
+def expected(
+    deployment: Deployment, query: Query, placement: Placement, rates: Rates, busy: Mapping[str, float], paths: Network,
     hop_ms: float,
-) -> Projection:  # fmt: skip
+) -> tuple[Projection, str, Where]:  # fmt: skip
+    """What a query may expect of sites that are so busy, why there is no bound, if so, and where time is spent."""
     flow = dataflow(deployment)
     steps = _Steps(deployment, flow, query.name, placement.homes, busy, paths, hop_ms)
     slowest, way = steps.slowest()
@@ -126,9 +150,7 @@ def _of_query(
     most = max(way, key=lambda step: step[1], default=None)
     weakest = max(sites, key=lambda name: deployment.site(name).failure_probability, default=None)
     spent = "" if most is None else f"{most[1]:.1f} ms of it {'from' if ' to ' in most[0] else 'at'} {most[0]}"
-    where = Where(spent, weakest or "")
-    admitted, reason = judged(query, latency_ms, found, full, where)
-    return replace(found, admitted=admitted, reason=reason)
+    return found, full, Where(spent, weakest or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +161,20 @@ class Where:
     availability: str = ""
 
 
-def judged(
-    query: Query, latency_ms: float | None, found: Projection, unbound: str, where: Where | None = None
-) -> tuple[bool, str]:
-    """Whether a query with such a latency is admitted, and why; `unbound` says why there is no latency."""
+def judged(query: Query, found: Projection, unbound: str, where: Where | None = None) -> Projection:
+    """Whether a query of which so much is expected is admitted, and why; `unbound` says why there is no latency."""
+    latency_ms, promise = found.latency_ms, query.promise
     broken = _broken(query, latency_ms, found, unbound, where or Where())
     if broken:
-        return False, "; ".join(broken)
+        return replace(found, admitted=False, reason="; ".join(broken))
     if latency_ms is None:
-        return True, f"{unbound}, but no latency was promised"
-    return True, _kept(query)
+        return replace(found, admitted=True, reason=f"{unbound}, but no latency was promised")
+    level = promise.level(latency_ms) if promise.levels else None
+    if level is None:
+        return replace(found, admitted=True, reason=_kept(query, None))
+    kept = _kept(query, None if level.latency_ms == promise.latency_ms else level)
+    reason = f"{kept}, {latency_ms:.1f} ms expected" if level.latency_ms != promise.latency_ms else kept
+    return replace(found, admitted=True, reason=reason, level_ms=level.latency_ms, worth=level.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +186,7 @@ class _Steps:
     query: str
     homes: Mapping[str, str]
     busy: Mapping[str, float]
-    paths: Paths
+    paths: Network
     hop_ms: float
 
     def slowest(self) -> tuple[float, Way]:
@@ -236,11 +262,12 @@ def _broken(query: Query, latency_ms: float | None, found: Projection, unbound: 
     promise, reasons, availability, lost = query.promise, [], found.availability, found.lost
     if promise.latency_ms is not None and latency_ms is None:
         reasons.append(unbound)
-    elif promise.latency_ms is not None and latency_ms is not None and latency_ms > promise.latency_ms:
-        over_ms = latency_ms - promise.latency_ms
+    elif promise.latency_ms is not None and latency_ms is not None and promise.level(latency_ms) is None:
+        last_ms = promise.levels[-1].latency_ms if promise.levels else promise.latency_ms
+        what = "last level of" if promise.levels else "promised"
         at = f", {where.latency}" if where.latency else ""
         reasons.append(
-            f"latency {latency_ms:.1f} ms is above the promised {promise.latency_ms:g} ms by {over_ms:.1f} ms{at}; "
+            f"latency {latency_ms:.1f} ms is above the {what} {last_ms:g} ms by {latency_ms - last_ms:.1f} ms{at}; "
             f"latency_ms: {math.ceil(latency_ms)} could be kept"
         )
     if promise.availability is not None and availability < promise.availability:
@@ -263,8 +290,11 @@ def _overloaded(sites: list[str]) -> str:
     return f"site {', '.join(names)} is overloaded" if len(names) < 2 else f"sites {', '.join(names)} are overloaded"
 
 
-def _kept(query: Query) -> str:
+def _kept(query: Query, level: Level | None) -> str:
     promise = query.promise
-    given = {"latency": promise.latency_ms, "availability": promise.availability, "loss": promise.loss}
+    latency = (
+        "latency" if level is None else f"latency at the level of {level.latency_ms:g} ms (worth {level.weight:g})"
+    )
+    given = {latency: promise.latency_ms, "availability": promise.availability, "loss": promise.loss}
     promised = [name for name, value in given.items() if value is not None]
     return f"keeps its promised {' and '.join(promised)}" if promised else "nothing was promised"

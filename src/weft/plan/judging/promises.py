@@ -13,15 +13,18 @@ def judged(
     """Latency at the promised quantile, the share of records lost and of time up: promised, measured, kept.
 
     What is not promised is measured all the same; what was not measured, or not promised, is neither kept nor broken.
+    Where a promise has levels, it is kept at the best that the latency keeps, which is told.
     """
     limit_ms, loss, share_up = promise.latency_ms, promise.loss, promise.availability
+    level = None if latency_ms is None else promise.level(latency_ms)
     return {
         "latency_ms": {
             "promised": limit_ms,
             "quantile": promise.quantile,
             "measured": None if latency_ms is None else round(latency_ms, 3),
-            "kept": None if limit_ms is None or latency_ms is None else bool(latency_ms <= limit_ms),
-        },
+            "kept": None if limit_ms is None or latency_ms is None else level is not None,
+        }
+        | ({"level": None if level is None else level.latency_ms} if promise.levels else {}),
         "loss": {
             "promised": loss,
             "measured": round(dropped / records_in, 9) if records_in else None,

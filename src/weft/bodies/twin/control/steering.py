@@ -40,7 +40,8 @@ from weft.model.wishes import SPOKEN, AddQuery, MoveTo, RemoveQuery, Wish, plain
 from weft.plan import batch_ms, counting_hops
 from weft.plan.changing.adding import coming
 from weft.plan.changing.fragments import each_alone
-from weft.plan.changing.running_plan import Impossible, Rules, first_plan
+from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan, first_plan
+from weft.plan.judging.admission import judge
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
 from weft.protocol.balancing import AGAIN_MS, asks_again
@@ -224,11 +225,11 @@ class Steering:
                 move = MoveTo({operator: to}, SCENARIO, "scenario")
                 refused = partial(self._refused, f"{operator} did not move to {to} at {at_s:g} s")
                 self._at(at_s, partial(self.changes.ask, self._store(move, at_s, refused)))
-            case AddAt(at_s=at_s, queries=queries):
+            case AddAt(at_s=at_s, queries=queries, anyway=anyway):
                 names = ", ".join(query.name for query in queries)
                 wish = AddQuery(queries, {}, reason=SCENARIO, by="scenario")
                 number = self._kept(wish, at_s, f"{names} did not come at {at_s:g} s")
-                self._at(at_s, partial(self._add, number, queries))
+                self._at(at_s, partial(self._add, number, queries, anyway))
             case RemoveAt(at_s=at_s, remove=query):
                 gone = RemoveQuery(query, SCENARIO, "scenario")
                 number = self._kept(gone, at_s, f"{query} did not go at {at_s:g} s")
@@ -250,17 +251,23 @@ class Steering:
 
         return self.changes.store(wish, at_s, told)
 
-    def _add(self, number: int, queries: tuple[Query, ...]) -> None:
-        """Queries come to what runs by now, placed around it."""
+    def _add(self, number: int, queries: tuple[Query, ...], anyway: bool) -> None:
+        """Queries come to what runs by now, placed around it, unless a promise would break; `anyway` even then."""
         plan = self.changes.plan
         wish = coming(plan.deployment, plan.placement, queries, self._control, SCENARIO, "scenario")
         if isinstance(wish, Impossible):
             self.changes.end(number, wish.why)
         elif any(stream not in self._keys for stream in wish.homes):
             self.changes.end(number, "it had no place when the run was laid out")
+        elif not anyway and (refused := self._refused_promises(plan, wish)):
+            self.changes.end(number, refused)
         else:
             self.changes.asked[number].wish = wish
             self.changes.ask(number)
+
+    def _refused_promises(self, plan: RunningPlan, wish: AddQuery) -> str:
+        """Which promises would break, by the ideal model, which scenarios with queries that come are run by."""
+        return "; ".join(judge(plan.deployment, plan.placement, wish, None).refused)
 
     def _refused(self, what: str, why_not: str) -> None:
         self.warnings.append(f"{what}: {why_not}")
