@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 # Files that take long, the longest first: with two test processes the short ones fill up what is left at the end.
+# The second needs no plan: the first compiles the planner meanwhile, which in a fresh clone both would do at once.
 LONGEST = (
     "bodies/live/test_placements.py",
+    "spark/channels/test_channels.py",
     "spark/session/test_session.py",
     "bench/test_benchmarks.py",
     "bodies/live/test_losing.py",
@@ -25,7 +27,8 @@ LONGEST = (
     "examples/test_taxi.py",
     "bodies/live/test_moves.py",
     "bodies/live/test_between.py",
-    "spark/channels/test_channels.py",
+    "spark/storage/test_damage.py",
+    "bodies/explorer/test_balancing_worlds.py",
     "bodies/live/test_measure.py",
     "bodies/live/test_live.py",
     "plan/search/test_promises.py",
