@@ -21,7 +21,7 @@ from weft.spark.channels.ticks import TICKS_SUFFIX, content_of
 from weft.spark.checkpoints import batch as batches
 from weft.spark.checkpoints.batch import Offsets
 from weft.spark.checkpoints.checkpoint import last_committed, last_planned
-from weft.spark.checkpoints.ledger import Entries, files_of, ledger_of, read_ledger, version_of
+from weft.spark.checkpoints.ledger import Entries, files_of, ledger_of, planned_by, read_ledger, version_of
 from weft.spark.sinks.ownership import Claim
 from weft.spark.storage.disk import Damaged, Disk, size_and_sum
 
@@ -194,6 +194,8 @@ def _differing(checkpoint: Path, told: Entries, moved: bool) -> Iterator[Path]:
         listed, path = told.files.get(name), checkpoint / name
         if listed is None or (moved and f"{TICKS_SUFFIX}/" in name) or size_and_sum(path) == tuple(listed):
             continue
+        if planned_by(name) > told.begun:
+            continue  # nothing of that batch was begun: its plan goes, and an older one may be listed
         if not name.startswith("commits/"):
             raise Damaged(path, "is damaged: its content is not what Spark wrote")
         yield path

@@ -105,9 +105,14 @@ class Ledger:
         """List what Spark has written since the last time, of the state nothing beyond a version; it must be synced.
 
         A batch that is done again writes over what it has left of the state, so that this is not listed before. The
-        commit of a batch matters only until the next is planned: while batches follow one another it is left out.
+        commit of a batch matters only until the next is planned: while batches follow one another it is left out. So
+        is the plan of a batch that has not begun: should the process end here, it is made again, in another way.
         """
-        found = {name for name in files_of(self.checkpoint) if commits or not name.startswith("commits/")}
+        found = {
+            name
+            for name in files_of(self.checkpoint)
+            if (commits or not name.startswith("commits/")) and planned_by(name) <= self.told.begun
+        }
         new = [name for name in found - self.told.files.keys() if (version_of(name) or 0) <= version]
         sums = {name: size_and_sum(self.checkpoint / name) for name in new}
         kept = {name: told for name, told in self.told.files.items() if name in found}
@@ -162,6 +167,12 @@ def files_of(checkpoint: Path) -> list[str]:
         except FileNotFoundError:  # Spark tidies up as it goes
             continue
     return found
+
+
+def planned_by(name: str) -> int:
+    """The batch that a file plans, -1 for other files."""
+    folder, _, number = name.rpartition("/")
+    return int(number) if folder == "offsets" and number.isdigit() else -1
 
 
 def version_of(name: str) -> int | None:
