@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 # Files that take long, the longest first: with two test processes the short ones fill up what is left at the end.
+# The second needs no plan: the first compiles the planner meanwhile, which in a fresh clone both would do at once.
 LONGEST = (
     "bodies/live/test_placements.py",
+    "spark/channels/test_channels.py",
     "spark/session/test_session.py",
     "bench/test_benchmarks.py",
     "bodies/live/test_losing.py",
@@ -25,7 +27,8 @@ LONGEST = (
     "examples/test_taxi.py",
     "bodies/live/test_moves.py",
     "bodies/live/test_between.py",
-    "spark/channels/test_channels.py",
+    "spark/storage/test_damage.py",
+    "bodies/explorer/test_balancing_worlds.py",
     "bodies/live/test_measure.py",
     "bodies/live/test_live.py",
     "plan/search/test_promises.py",
@@ -47,10 +50,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    """The session that live runs take, since it is there already."""
+    """The session that live runs take, since it is there already.
+
+    It maps an archive of classes, but makes none: at the end of all tests that takes long, and is too late for them.
+    """
+    from weft.spark.session.class_archive import FOLDER, classes_folder
     from weft.spark.session.starting import start_session
 
-    session = start_session(tmp_path_factory.mktemp("logs"), slow=True)
+    with pytest.MonkeyPatch.context() as patched:
+        if not any(classes_folder().glob("*.jsa")):
+            patched.setenv(FOLDER, os.devnull)
+        session = start_session(tmp_path_factory.mktemp("logs"), slow=True)
     yield session
     session.stop()
 
@@ -61,8 +71,9 @@ def _no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     from weft.spark.storage.cache import user_cache
 
     with pytest.MonkeyPatch.context() as patched:
-        # What was fetched once is not fetched again.
+        # What was fetched or made once is not fetched or made again.
         patched.setenv("WEFT_JARS", os.environ.get("WEFT_JARS") or str(user_cache() / "jars"))
+        patched.setenv("WEFT_CLASSES", os.environ.get("WEFT_CLASSES") or str(user_cache()))
         patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 

@@ -33,6 +33,8 @@ queries:
       - {from: some, format: parquet, path: out/some}
       - {from: tally, format: parquet, path: out/tally}
 """
+# A run that starts and is killed is mostly Java's start: a collector without threads of its own costs the least.
+JAVA = "spark: {conf: {spark.driver.extraJavaOptions: -XX:+UseSerialGC}}\n"
 ALL = (*OPERATORS, "grown.some", "grown.tally")
 
 # Where a process may end: before or after (!) a write, the so manyth of its kind.
@@ -109,6 +111,7 @@ def deployment_in(folder: Path, seed: int, moves: int) -> Deployment:
         grow(folder, number)
     rng = random.Random(seed)
     text = FILE.replace("RATE", str(RATE)).replace("queries:\n", GROWN_SOURCE.lstrip("\n"), 1)
+    text = text.replace("sources:\n", JAVA + "sources:\n", 1)
     text += "".join(
         f"{'scenario:' if first else ''}\n  - {{at_s: {at:.2f}, move: {rng.choice(ALL)}, to: {rng.choice(SITES)}}}"
         for first, at in zip([True] + [False] * moves, sorted(rng.uniform(0, 3) for _ in range(moves)), strict=False)
@@ -121,7 +124,9 @@ def start(folder: Path, point: str | None) -> int:
     """Run to the end or to the point; how the process ended."""
     words = [str(folder / "weft.yaml"), "--until-done", "--json"]
     how = ["-m", "weft", "run"] if point is None else ["-m", "tests.bodies.live.cut_run", point, "run"]
-    quick = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"  # most of a short run is Java's compiler
+    # Most of a short run is Java's compiler and the loading of classes, which need no second look at each.
+    quick = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+    quick += " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
     told = {"CUT_TOLD": str(folder / "told"), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "JDK_JAVA_OPTIONS": quick}
     environment = {**os.environ, **told}
     with open(folder / "err.log", "a") as err:

@@ -43,11 +43,13 @@ class Dice:
 def pieces(arrivals: Arrivals, until_s: float) -> list[Piece]:
     """The rate until a moment, the last piece cut there."""
     found: list[Piece] = []
+    past_s = 0.0
     for length_s, rate in islice(shape_of(arrivals).pieces(Dice(1)), 1_000_000):
-        left_s = until_s - sum(length for length, _ in found)
+        left_s = until_s - past_s
         found.append((min(length_s, left_s), rate))
         if length_s >= left_s:
             break
+        past_s += length_s
     return found
 
 

@@ -19,6 +19,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     java.write_text("")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv(class_archive.FOLDER, raising=False)
     return tmp_path / "cache" / "weft"
 
 
@@ -70,3 +71,14 @@ def test_without_a_place_for_it_or_a_java_nothing_is_asked_of_it(
 def test_a_cache_that_is_no_full_path_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert user_cache() == Path.home() / ".cache" / "weft"
+
+
+def test_another_folder_than_the_cache_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(class_archive.FOLDER, str(tmp_path / "kept"))
+    one = ClassArchive()
+    one.options(tmp_path)
+    one.keep()
+    assert one.path is not None
+    assert one.path.parent == tmp_path / "kept"
+    monkeypatch.setenv(class_archive.FOLDER, "relative")
+    assert class_archive.classes_folder() == user_cache()

@@ -1,6 +1,7 @@
 """How does Java start sooner? It maps the classes that a first run has loaded from an archive in the user's cache.
 
-    CACHE/weft/classes-4f0c9b12.jsa    one for each Java and each Spark, made once, when a first run's Java ends
+    CACHE/weft/classes-4f0c9b12.jsa    one for each Java and each Spark, made once, when a first run's Java ends;
+                                       WEFT_CLASSES names another folder than CACHE/weft
 
 An archive of another Java or Spark has another name; one that Java finds unfit all the same is passed over by it. Only
 one process at a time makes one. It appears whole and synced, so that nobody ever maps half of it.
@@ -20,6 +21,7 @@ import pyspark
 
 from weft.spark.storage.cache import user_cache
 
+FOLDER = "WEFT_CLASSES"
 MAKES_S_MAX = 60.0
 MADE = "classes.jsa"
 QUIET = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
@@ -39,7 +41,7 @@ class ClassArchive:
         if java is None:
             return ""
         with suppress(OSError, RuntimeError):  # without a cache, or a home, Java starts as ever
-            self.path = user_cache() / f"classes-{_key(java)}.jsa"
+            self.path = classes_folder() / f"classes-{_key(java)}.jsa"
             if self.path.is_file():
                 return f'"-XX:SharedArchiveFile={self.path}" {QUIET}'
             if self._lock is None and not self._claim(self.path):
@@ -79,6 +81,12 @@ class ClassArchive:
             return False
         self._lock = lock
         return True
+
+
+def classes_folder() -> Path:
+    """Where archives are kept."""
+    told = os.environ.get(FOLDER, "")
+    return Path(told) if os.path.isabs(told) else user_cache()
 
 
 def java_command() -> Path | None:
