@@ -28,6 +28,7 @@ class Site:
     batch: Batch | None = None
     spark: Spark = Spark()
     address: str | None = None
+    cap: bool = False
 
 
 def where(address: str) -> tuple[str, int]:

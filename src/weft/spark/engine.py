@@ -21,6 +21,7 @@ from weft.spark.checkpoints.inspection import begin_anew
 from weft.spark.fragments.draining import DrainingRun, Ways
 from weft.spark.fragments.lifecycle import FragmentRun
 from weft.spark.fragments.outputs import claims_of, places, sink_log
+from weft.spark.fragments.pacing import Pace
 from weft.spark.fragments.positions import Standing
 from weft.spark.fragments.real_time import RealTimeRun, runs_in_real_time
 from weft.spark.fragments.wiring import RunContext
@@ -42,7 +43,9 @@ class SparkEngine:
         bad: Mapping[str, int] | None = None,
     ) -> None:
         self.homes: dict[str, str] = {}
-        self.context = replace(context, ways=lambda stream, site: self._way(between, stream, site))
+        told = next((one for one in context.deployment.sites if one.name == site), None)
+        pace = Pace(told.capacity) if told is not None and told.cap and told.capacity > 0 else None
+        self.context = replace(context, ways=lambda stream, site: self._way(between, stream, site), pace=pace)
         self.runs: dict[str, DrainingRun] = {}
         self.measures = SiteMeasures(site, self.runs, stages, bad or {})
         self._ask_before_end: Callable[[str, Callable[[], bool]], None] = lambda fragment, alive: None

@@ -85,6 +85,11 @@ SITE = Table(
         Key("parent", _SITE, "the site above it in the tree"),
         Key("failure_probability", _SHARE, "the chance that the site is down"),
         Key(
+            "cap",
+            Flag(),
+            "live, work at most as much as the capacity says: so many batches at once, so much of the time",
+        ),
+        Key(
             "batch",
             Table(
                 model.Batch,

@@ -29,6 +29,7 @@ from weft.spark.channels.reader import GHOST, TIME
 from weft.spark.channels.ticks import TICKS_SUFFIX
 from weft.spark.fragments import operators
 from weft.spark.fragments.late import as_input
+from weft.spark.fragments.pacing import Pace
 from weft.spark.sources import streams as sources
 from weft.spec import changes_count, sole_filter
 from weft.spec.sql import with_own_reads
@@ -39,13 +40,14 @@ BARRIER = f"NOT {GHOST} OR uuid() = ''"
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What all fragments of a run share."""
+    """What all fragments of a run share; `pace` is that of the site, where it has a cap."""
 
     deployment: Deployment
     folders: Folders
     schemas: dict[str, StructType]
     ways: Callable[[str, str], Way | None] = lambda _stream, _site: None
     measured: bool = True
+    pace: Pace | None = None
 
 
 @dataclass(frozen=True, slots=True)

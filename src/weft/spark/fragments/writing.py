@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -203,7 +203,7 @@ class BatchWriter:
             if batch == self.rehearsed:
                 self._wait_until_begun()
                 return
-            with self._lock:
+            with self._place(), self._lock:
                 if self._closing:
                     raise Closed(f"{self.fragment.id} ends before batch {batch}")
                 self.last.begins(batch)
@@ -221,6 +221,11 @@ class BatchWriter:
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
             raise
+
+    def _place(self) -> AbstractContextManager[object]:
+        """Where the site has a cap, a place to work in; one that is to end does not wait for it."""
+        pace = self.context.pace
+        return nullcontext() if pace is None else pace.turn(lambda: self._closing)
 
     def _conclude(self, batch: int) -> None:
         """Leave a batch to Spark, which commits and then reports it; one that an end overtook is done again instead.
