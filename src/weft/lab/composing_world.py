@@ -134,7 +134,8 @@ def _requests(
         templates.append((rng.choice(names), does))
     weights = list(accumulate((at + 1) ** -setting.zipf for at in range(count)))
     made: list[Request] = []
-    fresh, at_us, used = iter(templates), 0.0, []
+    used: list[tuple[str, list[str]]] = []
+    fresh, at_us = iter(templates), 0.0
     for number in range(setting.requests):
         at_us += rng.expovariate(setting.per_s) * SECOND
         if setting.repeats is None:

@@ -124,7 +124,8 @@ class Case(msgspec.Struct, frozen=True):
             composer, _, rest = text.partition(": ")
             steps, _, end = rest.partition(" > ")
             sink, _, limit = end.partition(", ")
-            attempt, hops, before = f"{name}#0.1", [], ""
+            attempt, before = f"{name}#0.1", ""
+            hops: list[Hop] = []
             for step in (*steps.split(), f"out@{sink}"):
                 piece, _, site = step.partition("@")
                 took = 0 if piece == "out" else 1_000 * 1_000_000 // (self.capacity[site] - loads[site])
@@ -181,8 +182,8 @@ class Terrain(msgspec.Struct, frozen=True):
             case Find():
                 return self.but(finds=(*(one for one in self.finds if one[0] != site), (site, effect)))
             case Note(decided=decided):
-                rest = tuple(one for one in self.notes if one[1].request != decided.request)
-                return self.but(notes=_sorted((*rest, (site, decided))))
+                others = tuple(one for one in self.notes if one[1].request != decided.request)
+                return self.but(notes=_sorted((*others, (site, decided))))
             case Strike(request=request):
                 return self.but(notes=tuple(one for one in self.notes if one[1].request != request))
         return self.telling(effect)
