@@ -20,7 +20,7 @@ def explore(
         str,
         typer.Argument(
             metavar="NAME",
-            help="The protocol: hosting, move, balancing, exclusion, scaling, control, connection or counting.",
+            help="The protocol: hosting, move, balancing, exclusion, scaling, control, composing, connection or counting.",
         ),
     ],
     as_published: Annotated[

@@ -71,7 +71,10 @@ class LogWriter(Writer):
         assert written.folder is not None
         folder, disk = self._free_folder(), self.log.disk
         disk.remove_tree(folder)
-        disk.rename(written.folder, folder)
+        if written.files:
+            disk.rename(written.folder, folder)
+        else:  # a batch without records may never have had a folder
+            disk.remove_tree(written.folder)
         return replace(written, folder=folder)
 
     def discard(self, written: Written) -> None:
