@@ -20,7 +20,8 @@ def explore(
         str,
         typer.Argument(
             metavar="NAME",
-            help="The protocol: hosting, move, balancing, exclusion, scaling, control, composing, connection or counting.",
+            help="The protocol: hosting, move, balancing, exclusion, scaling, control, connection, counting or "
+            "composing.",
         ),
     ],
     as_published: Annotated[

@@ -12,7 +12,7 @@ from weft.spark.channels.channel import Fenced
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.log import Log
 from weft.spark.channels.log_writer import LogWriter
-from weft.spark.channels.manifest import Manifest
+from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.sinks.delivery import SinkLog, SinkWriter
 from weft.spark.storage.disk import Damaged
 
@@ -139,6 +139,14 @@ def sink_batch(writer: SinkWriter, batch: int, names: tuple[str, ...] = ("a.csv"
     for name in names:
         (folder / name).write_text(f"{batch},{name}\n")
     return Manifest(writer.segment, writer.epoch, "f", batch, rows=len(names), files=names)
+
+
+def test_a_batch_without_records_that_was_written_aside_is_taken_though_it_has_no_folder(tmp_path: Path) -> None:
+    log = Log(tmp_path / "s").create()
+    writer = LogWriter(log, 1, "f")
+    taken = writer.take(Written(folder=log.folder / "ahead" / "7"))
+    writer.commit(Manifest(writer.segment, 1, "f", 0, files=taken.files))
+    assert log.next_segment() == 1
 
 
 def test_readers_of_a_sink_see_every_batch_once(tmp_path: Path) -> None:
