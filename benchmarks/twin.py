@@ -1,25 +1,33 @@
 """How fast is the twin? Against SimPy's process-per-record model and a bare compiled loop, CPU time in one run.
 
-    python -m benchmarks.twin [--short] [--json]
+    python -m benchmarks.twin [--old PATH] [--short] [--json]
 
 Sites in a mesh with chains of filters over them, cost U(1, 5) ms, selectivity U(0.8, 1), Poisson arrivals, delays
 U(1, 500) ms, queues of 100. Every side has as many turns, the same warm-up and each is first as often; ratios are taken
 within a round. The loop is timed alone, as SimPy's and the bare one are; beside it stands `run()` as a user calls it,
 with all that it does besides: laying out, warnings, quantiles, series, tables. SimPy's model keeps a list of latencies
 and nothing else.
+
+With --old another checkout of Weft stands in SimPy's place: both versions by turns, each turn in a process of its own,
+CPU time of the version here over the other's, and whether both counted the same events and results.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from benchmarks._bench import Found, Setting, go, line, ratios, spread, turns
+from benchmarks._bench import ROOT, Found, Setting, asked_setting, finish, line, parser_of, ratios, spread, turns
 from weft.bodies.twin.loop import columns
 from weft.bodies.twin.loop.chance import exponential, key_of, uniform
 from weft.bodies.twin.run import run
@@ -308,5 +316,48 @@ def show(setting: Setting, found: Found) -> None:
         print(f"{name:<34} {found[name]}")
 
 
+def against(old: Path, setting: Setting) -> Found:
+    """CPU time of this version and of another one, by turns."""
+    asked = {key: setting[key] for key in ("sites", "chains", "seconds", "longer", "repeats")}
+    checkouts = {"old": old, "new": ROOT}
+    held: dict[str, list[dict[str, float]]] = {name: [] for name in checkouts}
+    for _, name, counts in turns(list(checkouts), setting["rounds"], setting["warm_rounds"]):
+        environment = {**os.environ, "PYTHONPATH": str(checkouts[name] / "src")}
+        command = [sys.executable, str(ROOT / "benchmarks" / "_twin_turn.py"), json.dumps(asked)]
+        told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, timeout=600).stdout
+        held[name] += [json.loads(told)] if counts else []
+    parts = [name for name in held["new"][0] if name not in ("events", "out")]
+    return {
+        "old": old.name,
+        "same": all(held["old"][0][key] == one[key] for one in held["new"] for key in ("events", "out")),
+        "cpu_ms": {f"{part}, {name}": spread([one[part] for one in held[name]]) for part in parts for name in held},
+        "ratio": {part: ratios(*([one[part] for one in held[name]] for name in ("new", "old"))) for part in parts},
+    }
+
+
+def show_against(setting: Setting, found: Found) -> None:
+    """Both versions for people, with all rounds."""
+    del setting
+    for name, one in found["cpu_ms"].items():
+        print(line(name, one, "CPU ms"))
+    for name, one in found["ratio"].items():
+        print(line(f"{name}, new over old", one))
+    print("events and results are the same" if found["same"] else "events or results DIFFER")
+
+
+def main(words: list[str] | None = None) -> None:
+    """Measure and print."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--old", type=Path, help="another checkout of Weft: a folder with src/weft")
+    asked = parser.parse_args(words)
+    setting = asked_setting("twin", asked)
+    if asked.old is None:
+        finish(setting, asked, measure, show)
+        return
+    if not (asked.old / "src" / "weft").is_dir():
+        parser.error(f"{asked.old} holds no src/weft")
+    finish(setting, asked, lambda chosen: against(asked.old.resolve(), chosen), show_against)
+
+
 if __name__ == "__main__":
-    go("twin", __doc__, measure, show)
+    main()

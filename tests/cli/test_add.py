@@ -210,6 +210,23 @@ def test_plan_add_shows_what_is_shared(tmp_path: Path) -> None:
     ]
 
 
+def test_plan_add_says_which_site_of_a_run_offers_a_stream_already(tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD + "control: {share: true}\n")
+    same = queries(tmp_path, PEAKS.replace("meter FROM readings WHERE kwh > 6", "* FROM readings WHERE kwh >= 0"))
+    in_force(tmp_path, file)
+    offers = {"load": 0.3, "level": 1, "levels": 5, "offers": ["hourly_use.valid"]}
+    sites = {"gw-1": {"directory": offers}, "district": {"directory": None}}
+    status = tmp_path / STATE / "status.json"
+    status.write_text(json.dumps({"phase": "running", "at": 1.0, "sites": sites}))
+    assert weft_json("plan", file, "--add", same, "--ideal")["offered"] == [], "nothing runs"
+    with running(tmp_path):
+        found = weft_json("plan", file, "--add", same, "--ideal")
+        said = weft("plan", file, "--add", same, "--ideal").stdout
+        assert weft_json("plan", file, "--add", same, "--ideal", "--fresh")["offered"] == []
+    assert found["offered"] == [{"stream": "peaks.high", "same": "hourly_use.valid", "sites": ["gw-1"]}]
+    assert "peaks.high is offered by gw-1 already, as hourly_use.valid" in said
+
+
 LEVELLED = GOOD.replace("{latency_ms: 5000,", "{latency_ms: 1, levels: [{latency_ms: 5000, weight: 0.5}],")
 
 
@@ -245,3 +262,14 @@ def test_a_request_says_that_queries_are_to_come_anyway(tmp_path: Path) -> None:
         result = weft("add", file, more, "--anyway")
     assert (result.exit_code, asked[0]["anyway"]) == (0, True)
     assert "  anyway: peaks: latency" in result.stdout
+
+
+def test_apply_takes_a_milder_policy_for_bad_records_and_not_a_stricter_one(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    stopped(tmp_path, file)
+    milder = GOOD.replace("    event_time: ts", "    bad_records: skip\n    event_time: ts")
+    file.write_text(milder)
+    assert [one["wish"] for one in weft_json("apply", file, "--yes")["changes"]] == [{"change": "source readings"}]
+    assert "is what the file says" in weft("apply", file).stdout
+    file.write_text(GOOD)
+    assert "its streams were made of what it was" in weft("apply", file, "--yes").stderr

@@ -111,6 +111,13 @@ def test_warnings_are_told_but_do_not_fail(tmp_path: Path) -> None:
     assert [one["field"] for one in weft_json("check", file)["warnings"]] == ["control.scale"]
 
 
+def test_balancing_asks_for_a_tree_and_for_nothing_more(tmp_path: Path) -> None:
+    balances = GOOD + "control: {balance: {kind: tree}}\n"
+    assert weft("check", written(tmp_path, balances)).stderr == ""
+    file = written(tmp_path, balances.replace("parent: district, ", ""))
+    assert "control.balance: no site has a parent: there is no tree to balance (warning)" in weft("check", file).stderr
+
+
 def test_the_schema_is_one_json_document() -> None:
     result = weft("schema")
     assert result.exit_code == 0

@@ -36,6 +36,13 @@ def test_an_error_nobody_expected_is_one_sentence_and_exit_1(monkeypatch: pytest
     assert where == "`--debug` shows where"
 
 
+@pytest.mark.parametrize("command", ["run", "status", "plan", "logs", "explain", "stop"])
+def test_a_state_folder_of_an_impossible_name_is_wrong_input(command: str, tmp_path: Path) -> None:
+    result = weft(command, written(tmp_path), "--state", tmp_path / ("x" * 300))
+    assert result.exit_code == 2
+    assert "name too long" in " ".join(result.stderr.replace("\u2502", " ").split())
+
+
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_debug_may_stand_anywhere_and_shows_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, at: int) -> None:
     broken_plan(monkeypatch)

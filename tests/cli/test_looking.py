@@ -67,6 +67,21 @@ def told(folder: Path, **more: Any) -> None:
     (folder / STATE / "status.json").write_text(json.dumps(STATUS | more))
 
 
+def test_status_shows_what_the_directory_knows_of_each_site(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    site = {"utilisation": 0.2, "of_quota": None, "queue_max": 3}
+    known = {"load": 0.26, "level": 1, "levels": 5, "offers": ["hourly_use.valid", "hourly_use.hourly"]}
+    with running(tmp_path):
+        told(tmp_path, sites={"gw-1": site | {"directory": known}, "district": site | {"directory": None}})
+        shown = " ".join(weft("status", file).stdout.split())
+        assert weft_json("status", file)["sites"]["gw-1"]["directory"] == known
+        told(tmp_path, sites={"gw-1": site})
+        assert "directory" not in weft("status", file).stdout
+    assert "directory" in shown
+    assert "gw-1 0.260 1 of 0 to 4 hourly_use.valid, hourly_use.hourly" in shown.replace("│ ", "").replace("| ", "")
+    assert "not known" in shown
+
+
 def test_status_says_when_nothing_ever_ran(tmp_path: Path) -> None:
     file = written(tmp_path)
     result = weft("status", file)

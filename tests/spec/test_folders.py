@@ -121,6 +121,41 @@ def test_data_beside_a_hidden_state_and_in_ones_home_are_read(folder: Path, monk
     assert spec.check(written(folder, changed("data/readings-*.csv", "data") + "store: data/.kept\n")).ok
 
 
+@pytest.mark.parametrize(
+    ("format_", "path", "named"),
+    [
+        ("csv", "data [1]", "data [1]"),
+        ("csv", "data [1]/readings-1.csv", "data [1]"),
+        ("replay", "data/b [1].csv", "b [1].csv"),
+    ],
+)
+def test_a_place_that_spark_takes_for_a_pattern_is_refused(folder: Path, format_: str, path: str, named: str) -> None:
+    (folder / "data [1]").mkdir()
+    for file in (folder / "data [1]" / "readings-1.csv", folder / "data" / "b [1].csv"):
+        file.write_text("2024-01-01T00:00:00Z,m1,1\n")
+    text = changed("data/readings-*.csv", f'"{path}"').replace("format: csv", f"format: {format_}", 1)
+    (problem,) = spec.check(written(folder, text)).errors
+    assert problem.field == "sources[0].path"
+    assert problem.message.startswith("Spark takes `[` in `")
+    assert problem.message.endswith("for a pattern, and finds nothing; rename it")
+
+
+@pytest.mark.parametrize("format_", ["csv", "replay"])
+@pytest.mark.parametrize("name", ["_a.csv", ".a.csv"])
+def test_a_file_that_spark_passes_over_is_refused(folder: Path, format_: str, name: str) -> None:
+    (folder / "data" / name).write_text("2024-01-01T00:00:00Z,m1,1\n")
+    text = changed("data/readings-*.csv", f"data/{name}").replace("format: csv", f"format: {format_}", 1)
+    (problem,) = spec.check(written(folder, text)).errors
+    assert problem.message == f"Spark passes over files whose names begin with `{name[0]}`; rename it"
+
+
+def test_a_sink_that_is_read_again_at_the_end_has_a_plain_path(folder: Path) -> None:
+    sink = SINK.replace("out/suspicious", '"out {1}"')
+    assert spec.check(written(folder, changed(SINK, sink))).ok
+    (problem,) = spec.check(written(folder, changed(SINK, sink.replace('}"}', '}", mode: update}')))).errors
+    assert problem.message.startswith("Spark takes `{` in `")
+
+
 READ = [
     "cleanSource: archive",
     "CLEANSOURCE: delete",

@@ -299,3 +299,22 @@ def test_missing_example_data_are_told_with_who_makes_them(folder: Path) -> None
     (folder / "generate.py").write_text("")
     (missing,) = spec.check(file).errors
     assert missing.message.endswith("; generate.py there makes example data")
+
+
+@pytest.mark.parametrize(
+    ("length", "says"),
+    [
+        ("1 huor", "`huor` in '1 huor' is no unit of time; write a length as '10 minutes'; did you mean `hour`?"),
+        ("INTERVAL 5 mins", "`mins` in 'INTERVAL 5 mins' is no unit of time"),
+        ("1 hour', '5 minuets", "`minuets` in '5 minuets' is no unit of time"),
+    ],
+)
+def test_a_window_of_no_known_length_is_told(folder: Path, length: str, says: str) -> None:
+    report = spec.check(written(folder, changed("'1 hour'", f"'{length}'")))
+    assert [problem.field for problem in report.errors] == ["queries[0].operators[1].sql"]
+    assert says in report.errors[0].message
+
+
+@pytest.mark.parametrize("length", ["interval 1 hour 30 MINUTES", "90 seconds", "1 day', '2 hours', '-5 minutes"])
+def test_a_window_of_any_other_length_is_fine(folder: Path, length: str) -> None:
+    assert spec.check(written(folder, changed("'1 hour'", f"'{length}'"))).ok

@@ -21,7 +21,7 @@ def show_decisions(found: Held, json: bool) -> None:
         print_json({"decisions": entries})
         return
     if not entries:
-        say("no rule has wished anything; `control: {relief: true}` and `advise: true` let rules look")
+        say("no rule has wished anything; `control: {relief: true}`, `balance` and `advise: true` let rules look")
     for entry in entries:
         for line in decision_lines(entry):
             say(line)
@@ -43,6 +43,14 @@ def decision_lines(entry: dict[str, Any]) -> list[str]:
         )
         used = ", ".join(f"{site} {_share(share)}" for site, share in numbers.get("utilisation", {}).items())
         lines.append(f"  at the horizon: {', '.join(rates)}; use of sites: {used}")
+    if "loads" in numbers:
+        marks = ", ".join(f"{mark} {share:.0%}" for mark, share in numbers["marks"].items())
+        loads = (
+            f"{site} {_share(one['before'])} then {_share(one['after'])} of its {resource}"
+            for site, each in numbers["loads"].items()
+            for resource, one in each.items()
+        )
+        lines.append(f"  load: {', '.join(loads)}; marks: {marks}")
     for tried in numbers.get("tried", []):
         where = ", ".join(f"{stream} at {site}" for stream, site in tried["homes"].items())
         used = ", ".join(f"{site} {_share(share)}" for site, share in tried["utilisation"].items())

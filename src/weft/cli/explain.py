@@ -79,7 +79,7 @@ def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
         return [{**one, "ran": False, "reasons": _why_of(one["operators"], why, one["id"])} for one in pieces]
     pieces = []
     for fragment in in_force.fragments:
-        streams = {name: f"{fragment.query}.{name}" for name in fragment.operators}
+        streams = dict(zip(fragment.operators, fragment.streams, strict=True))
         pieces.append(
             {
                 "id": fragment.id, "site": fragment.site, "operators": list(fragment.operators),
@@ -94,7 +94,9 @@ def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
 
 def _why_of(operators: list[str], why: dict[str, dict[str, str]], fragment: str) -> dict[str, str]:
     """The reasons of a fragment's operators."""
-    return {name: why[fragment.partition(".")[0]][name] for name in operators}
+    own = fragment.partition(".")[0]
+    streams = {name: (name if "." in name else f"{own}.{name}").split(".", 1) for name in operators}
+    return {name: why[query][operator] for name, (query, operator) in streams.items()}
 
 
 def _why(stream: str, in_force: journal.Held, planned: Placement) -> str:

@@ -20,8 +20,8 @@ def explore(
         str,
         typer.Argument(
             metavar="NAME",
-            help="The protocol: hosting, move, balancing, exclusion, scaling, control, connection, counting or "
-            "composing.",
+            help="The protocol: hosting, move, balancing, exclusion, scaling, control, connection, counting, "
+            "composing, directory, feedback or ordered_move.",
         ),
     ],
     as_published: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 import sys
@@ -26,11 +27,28 @@ WIDTH_PIPED = 200
 QUIET_S = 2.0
 FIRST_TIME = "what is compiled on the first run is kept"
 
+
+def _possible(folder: Path | None) -> Path | None:
+    """A folder whose name the system can take; the rest is looked at by whoever uses it."""
+    try:
+        if folder is not None:
+            folder.stat()
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise typer.BadParameter(f"{str(folder)[:80]}: {error.strerror}; give another folder") from None
+    except ValueError as error:
+        raise typer.BadParameter(f"{str(folder)[:80]!r}: {error}; give another folder") from None
+    return folder
+
+
 Rows = Sequence[tuple[str, ...]]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The deployment file (YAML).", show_default=False)]
 State = Annotated[
     Path | None,
-    typer.Option("--state", metavar="DIR", help="Where the run keeps its state; `.weft` beside FILE unless given."),
+    typer.Option(
+        "--state", metavar="DIR", callback=_possible,
+        help="Where the run keeps its state; `.weft` beside FILE unless given.",
+    ),
 ]
 Ideal = Annotated[
     bool, typer.Option("--ideal", help="By the pure queueing model of the documents, not by Spark's micro-batches.")

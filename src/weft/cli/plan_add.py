@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.cli.add import as_it_runs, read_queries
+from weft.cli.held import held
 from weft.cli.output import WRONG_INPUT, Rows, fail, number, print_table, say
 from weft.cli.placing import Placed, placed
 from weft.cli.planned import LEVEL_KEYS, plain_projection, planned_json
@@ -24,6 +25,8 @@ def plan_with(
     file: Path, report: Report, before: Placed, add: Path, state: Path | None, fresh: bool, seed: int, ideal: bool
 ) -> tuple[dict[str, Any], Deployment]:
     """The plan with the queries of a file more, and the deployment that it is of; `fresh`: whatever runs by now."""
+    from weft.plan.dataflow.offering import nearest_offered
+
     written = report.deployment
     assert written is not None
     if not fresh:
@@ -38,7 +41,20 @@ def plan_with(
     }
     names = [query.name for query in new]
     told = {"added": names, "promises": both, "admitted": not found.refused, "refused": list(found.refused)}
-    return planned | told, after.deployment
+    offers = {} if fresh else offered_now(file, state)
+    offered = [asdict(one) for one in nearest_offered(after.deployment, set(names), offers)]
+    return planned | told | {"offered": offered}, after.deployment
+
+
+def offered_now(file: Path, state: Path | None) -> dict[str, tuple[str, ...]]:
+    """The sites that offer each stream, as the directory of a run has told; empty where nothing runs."""
+    found = held(file, state)
+    told = (found.status() or {}) if found.alive() else {}
+    offers: dict[str, tuple[str, ...]] = {}
+    for site, one in told.get("sites", {}).items():
+        for stream in (one.get("directory") or {}).get("offers", ()):
+            offers[stream] = (*offers.get(stream, ()), site)
+    return offers
 
 
 def admitted(
@@ -70,7 +86,9 @@ def admitted(
 
 
 def print_compared(planned: dict[str, Any]) -> None:
-    """Each query before and after, and the verdict, where queries would come."""
+    """Each query before and after, what is made already, and the verdict, where queries would come."""
+    from weft.plan.dataflow.offering import Offered
+
     if "promises" not in planned:
         return
     rows: Rows = [
@@ -78,6 +96,8 @@ def print_compared(planned: dict[str, Any]) -> None:
         for name, one in planned["promises"].items()
     ]
     print_table("promises, before and after", ("query", "before", "after", "after, in words"), rows)
+    for one in planned["offered"]:
+        say(Offered(**one).words)
     names = ", ".join(planned["added"])
     if planned["refused"]:
         say(f"{names}: would not be admitted: " + "; ".join(planned["refused"]))

@@ -9,6 +9,7 @@ from weft.cli.held import Held, held
 from weft.cli.output import File, Json, State, print_json, print_table, say
 from weft.cli.tables import (
     COST_UNKNOWN,
+    DIRECTORY_HEAD,
     FRAGMENT_HEAD,
     MOVE_HEAD,
     OPERATOR_HEAD,
@@ -16,6 +17,7 @@ from weft.cli.tables import (
     SITE_HEAD,
     advice_lines,
     change_lines,
+    directory_rows,
     doubled_lines,
     fragment_rows,
     left_out,
@@ -51,7 +53,7 @@ def status(file: File, state: State = None, json: Json = False) -> None:
         say("")
         print_table("what runs where" if alive else "what ran where", FRAGMENT_HEAD, fragment_rows(told))
         more = (("operators", OPERATOR_HEAD, operator_rows(told)), ("sites", SITE_HEAD, site_rows(told)),
-                ("moves", MOVE_HEAD, move_rows(told)))  # fmt: skip
+                ("directory", DIRECTORY_HEAD, directory_rows(told)), ("moves", MOVE_HEAD, move_rows(told)))  # fmt: skip
         for title, head, rows in more:
             if rows:
                 say("")

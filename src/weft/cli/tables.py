@@ -11,6 +11,7 @@ FRAGMENT_HEAD = ("site", "fragment", "operators", "batches", "last batch ms", "r
 MOVE_HEAD = ("operator", "from", "to", "at s", "pause ms", "of which", "reason")
 OPERATOR_HEAD = ("operator", "records in", "records out", "late", "filtered", "selectivity", "cost ms")
 SITE_HEAD = ("site", "utilisation", "of quota", "longest backlog")
+DIRECTORY_HEAD = ("site", "load", "level", "offers")
 COST_UNKNOWN = "cost ms is - until a few batches of different sizes have told it"
 KEPT = {True: "kept", False: "broken", None: "-"}
 
@@ -111,6 +112,19 @@ def site_rows(status: dict[str, Any]) -> Rows:
         (name, f"{one['utilisation']:.3f}", number(one.get("of_quota"), 3), number(one["queue_max"]))
         for name, one in status.get("sites", {}).items()
     ]
+
+
+def directory_rows(status: dict[str, Any]) -> Rows:
+    """One row per site, as the directory knows it; none where a run keeps no directory."""
+    rows = []
+    for name, one in status.get("sites", {}).items():
+        known = one.get("directory")
+        if known:
+            level = f"{known['level']} of 0 to {known['levels'] - 1}"
+            rows.append((name, f"{known['load']:.3f}", level, ", ".join(known["offers"]) or "-"))
+        elif "directory" in one:
+            rows.append((name, "-", "-", "not known"))
+    return rows
 
 
 def change_lines(status: dict[str, Any]) -> list[str]:

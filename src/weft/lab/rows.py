@@ -10,6 +10,7 @@ from weft.lab import (
     n_lab1,
     n_lab2,
     o_lab1,
+    o_lab2,
     o_lab3,
     o_logs,
     p_lab1,
@@ -20,13 +21,15 @@ from weft.lab import (
     s_lab1,
     s_lab2,
     s_lab3,
+    s_lab4,
+    s_lab5,
     s_lab6,
 )
 from weft.lab.frame import Row
 
 _FILES = (
-    n_lab1, n_lab2, p_lab1, p_lab2, p_lab3, p_lab4, p_lab5, d_lab1, d_lab2, d_lab4, d_lab5, o_lab1, o_logs, o_lab3,
-    s_lab1, s_lab2, s_lab3, s_lab6,
+    n_lab1, n_lab2, p_lab1, p_lab2, p_lab3, p_lab4, p_lab5, d_lab1, d_lab2, d_lab4, d_lab5, o_lab1, o_logs, o_lab2,
+    o_lab3, s_lab1, s_lab2, s_lab3, s_lab4, s_lab5, s_lab6,
 )  # fmt: skip
 ROWS: dict[str, Row] = {file.ROW.id: file.ROW for file in _FILES}
 

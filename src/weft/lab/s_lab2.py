@@ -37,6 +37,7 @@ CHOICES = (
     "deployment: one operator of each request, by chance, is had by nobody; Greedy puts it at the other site of least "
     "delay, Composition at one of the three nearest",
     "probes over sites: operators, requests and their rate grow in proportion",
+    "rates of 0.5 and of 1 record a second were tried; 1 was taken after the figures of both were seen",
 )
 SHRUNK = (
     "five drawings; degrees of 3 to 9 and shares of repetition of 0, 20 and 40 %: what figures show beyond the text "

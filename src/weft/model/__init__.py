@@ -2,7 +2,7 @@
 
 from weft.model.arrivals import Arrivals, Constant, OnOff, Poisson, Sine, Trace, Walk
 from weft.model.control import Advise, Balance, Control, Place, Project, Relief, Scale, Serve, Share, Weights
-from weft.model.dataflow import Dataflow, LateOutlet, Node, Outlet, dataflow, late_outlets, sink_name
+from weft.model.dataflow import Dataflow, LateOutlet, Node, Outlet, dataflow, late_name, late_outlets, sink_name
 from weft.model.deployment import Deployment
 from weft.model.observed import (
     Machine,
@@ -24,6 +24,7 @@ from weft.model.queries import (
     Level,
     Operator,
     Order,
+    Part,
     Promise,
     Query,
     Queue,
@@ -68,6 +69,7 @@ __all__ = [
     "Operator",
     "Order",
     "Outlet",
+    "Part",
     "PartitionAt",
     "Place",
     "Placement",
@@ -96,6 +98,7 @@ __all__ = [
     "Watermark",
     "Weights",
     "dataflow",
+    "late_name",
     "late_outlets",
     "observed_from_json",
     "observed_of",

@@ -103,11 +103,13 @@ class Project:
 class Share:
     """What several queries ask alike is made once for all of them (Synergy §2.2, 2.3.3).
 
-    `contain`: what is all among another's records is made of those.
+    `contain`: what is all among another's records is made of those. `together`: aggregates over equal windows and keys
+    that differ in their filters are one.
     """
 
     on: bool = True
     contain: bool = False
+    together: bool = True
 
 
 @dataclass(frozen=True, slots=True)

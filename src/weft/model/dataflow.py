@@ -9,7 +9,7 @@ from functools import lru_cache
 from graphlib import CycleError
 
 from weft.model.deployment import Deployment
-from weft.model.queries import Operator, Query, Sink, Source
+from weft.model.queries import Operator, Part, Query, Sink, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +144,15 @@ def sink_name(query: Query, sink: Sink) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LateOutlet:
-    """What a watermark leaves out of an operator's input: its name, the input, and the sink that keeps it, if any."""
+    """What a watermark leaves out of an operator's input: its name, the input, and the sink that keeps it, if any.
+
+    Of an operator that was made of several each part has its own, which is counted.
+    """
 
     name: str
     input: str
     sink: Sink | None
+    part: Part | None = None
 
 
 def late_outlets(query: Query, operator: Operator) -> tuple[LateOutlet, ...]:
@@ -159,11 +163,20 @@ def late_outlets(query: Query, operator: Operator) -> tuple[LateOutlet, ...]:
             continue
         alone, plain = len(operator.from_) == 1, name.replace(".", "_")
         own = f"{query.name}.{operator.name}.late" + ("" if alone else f".{plain}")
+        if operator.parts:
+            whole = f"{query.name}.{operator.name}"
+            found += [LateOutlet(late_name(whole, part.stream), name, None, part) for part in operator.parts]
+            continue
         late, sink = operator.late, None
         if late is not None:
             sink = Sink(operator.name, late.format, late.to if alone else f"{late.to}/{plain}", options=late.options)
         found.append(LateOutlet(own, name, sink))
     return tuple(found)
+
+
+def late_name(whole: str, part: str) -> str:
+    """Where what is late of a part is counted, by the stream of the operator that was made of several."""
+    return f"{whole}.late@{part}"
 
 
 class SameDeployment:

@@ -38,9 +38,10 @@ class ObservedOperator:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a site knows of the machine that it stands on, and how long a word to each neighbour and its answer take.
+    """What a site knows of the machine that it stands on, and of the way to each neighbour.
 
     `cpu_idle` is a share of all its cores; `load` is over 1, 5 and 15 minutes. What it cannot tell is None.
+    Of neighbours: how long a word and its answer take, what the site sends there, and what more it could, if known.
     """
 
     cpu_idle: float | None = None
@@ -49,6 +50,8 @@ class Machine:
     memory_free_mb: int | None = None
     disk_free_mb: int | None = None
     round_trip_ms: Mapping[str, float] = field(default_factory=dict)
+    sent_kbps: Mapping[str, float] = field(default_factory=dict)
+    free_kbps: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

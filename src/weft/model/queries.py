@@ -116,8 +116,21 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A stream that is divided off one that holds several: how, and which records of the operator's input are its."""
+
+    stream: str
+    sql: str
+    where: str | None = None
+    selectivity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
-    """One step of a query: Spark SQL, or a Python function DataFrame -> DataFrame."""
+    """One step of a query: Spark SQL, or a Python function DataFrame -> DataFrame.
+
+    One with `parts` was made of several, and no file says it.
+    """
 
     name: str
     from_: tuple[str, ...]
@@ -137,6 +150,7 @@ class Operator:
     late: Late | None = None
     pure: bool = False
     """Whether a function gives the same for the same records whoever asks; of SQL it is known."""
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What sites say to one another: typed, versioned, of bounded size; JSON on the wire, so that a person can read it.
 
-    {"weft": 5, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3, "task": ["..."]}}
+    {"weft": 6, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3, "task": ["..."]}}
 
 A peer of a newer version is refused, never half understood: a change to a message raises VERSION.
 """
@@ -12,6 +12,7 @@ import msgspec
 from weft.protocol.agents import MESSAGES as AGENTS
 from weft.protocol.balancing.words import MESSAGES
 from weft.protocol.change_messages import MESSAGES as CHANGES
+from weft.protocol.directory.words import MESSAGES as DIRECTORY
 from weft.protocol.exclusion.words import MESSAGES as EXCLUSION
 from weft.protocol.reporting.words import MESSAGES as REPORTING
 from weft.protocol.scaling.words import MESSAGES as SCALING
@@ -37,7 +38,7 @@ __all__ = [
     "encode",
 ]
 
-VERSION = 5
+VERSION = 6
 MESSAGE_BYTES_MAX = 1 << 20
 
 
@@ -142,6 +143,7 @@ AnyMessage = (
     | SCALING
     | REPORTING
     | AGENTS
+    | DIRECTORY
 )
 
 

@@ -17,7 +17,7 @@ from weft.spec.facts import (
 from weft.spec.keys import AVAILABLE_POLICIES, schema
 from weft.spec.lineage import passes_through
 from weft.spec.ordering import AT_ONCE, order_of, with_ordered_time
-from weft.spec.paths import absolute
+from weft.spec.paths import absolute, beside_state
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
 from weft.spec.reads import after_what_they_read, with_named_reads
@@ -38,6 +38,7 @@ __all__ = [
     "after_what_they_read",
     "as_plain",
     "as_plain_queries",
+    "beside_state",
     "changes_count",
     "check",
     "check_added",

@@ -241,6 +241,7 @@ _SHARE = Table(
     (
         Key("on", Flag(), "whether equal operators run once"),
         Key("contain", Flag(), "whether what is all among another's records is made of those"),
+        Key("together", Flag(), "whether aggregates over equal windows that differ in their filters are one"),
     ),
 )
 

@@ -25,6 +25,7 @@ from weft.spec.names import check_known, check_names, check_site
 from weft.spec.options import check_options
 from weft.spec.paths import check_paths
 from weft.spec.problems import Problems, did_you_mean, listed
+from weft.spec.readable import check_readable
 
 
 def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[str] = frozenset()) -> None:
@@ -35,6 +36,7 @@ def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[
         _check_source(source, f"sources[{index}]", deployment, problems)
     check_queries(deployment, problems, blocks)
     check_paths(deployment, problems)
+    check_readable(deployment, problems)
     check_options(deployment, problems)
     check_kafka(deployment, problems)
     check_spark(deployment, problems)
@@ -128,9 +130,10 @@ def _check_control(deployment: Deployment, problems: Problems) -> None:
         if part is not None and not part.low < part.target < part.high:
             says = f"must hold low < target < high, found {part.low:g}, {part.target:g}, {part.high:g}"
             problems.error(f"control.{name}", says)
-    for name, value in (("balance", control.balance), ("scale", control.scale)):
-        if value is not None:
-            problems.warn(f"control.{name}", "only the twin acts on it so far")
+    if control.scale is not None:
+        problems.warn("control.scale", "only the twin acts on it so far")
+    if control.balance is not None and all(site.parent is None for site in deployment.sites):
+        problems.warn("control.balance", "no site has a parent: there is no tree to balance")
     relief = control.relief
     if relief is not None and relief.horizon_s < relief.period_s:
         says = f"must be at least period_s, found {relief.horizon_s:g} and {relief.period_s:g}"

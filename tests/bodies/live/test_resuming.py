@@ -10,7 +10,7 @@ import pytest
 
 import weft.spec
 from weft.bodies.live.identity import identity
-from weft.bodies.live.resuming import Resuming, note_closing
+from weft.bodies.live.resuming import Resuming, done_again, note_closing
 from weft.bodies.live.state import CannotRun, State, state_folder
 from weft.spark.channels.manifest import Manifest
 from weft.spark.fragments.outputs import claims_of
@@ -27,9 +27,9 @@ queries:
 """
 
 
-def resuming(folder: Path, state: str = "state") -> Resuming:
+def resuming(folder: Path, state: str = "state", text: str = FILE) -> Resuming:
     """A run's way into a state, in a folder with its file."""
-    (folder / "d.yaml").write_text(FILE)
+    (folder / "d.yaml").write_text(text)
     return Resuming(State(folder / state), weft.spec.load(folder / "d.yaml"), {"it": "is"})
 
 
@@ -91,6 +91,9 @@ def test_starting_over_removes_what_was_written_by_its_own_list_and_nothing_else
     mine = tmp_path / "out" / "part-0000000001-0.csv"
     mine.write_text("a longer file of mine under that name")
     refused(tmp_path, "part-0000000001-0.csv is not as this run wrote it; move it away", fresh=True)
+    mine.write_text("7\n")  # as long as what was written
+    refused(tmp_path, "part-0000000001-0.csv is not as this run wrote it; move it away", fresh=True)
+    os.utime(tmp_path / "out" / "part-0000000000-0.csv")  # touched, as a copy is, and the same
     mine.rename(tmp_path / "out" / "mine.txt")
     others = (*others, "mine.txt")
     made = resuming(tmp_path)
@@ -108,6 +111,37 @@ def test_a_sink_that_another_run_goes_on_with_is_refused_with_and_without_fresh(
         refused(tmp_path, "out holds results of another run, whose state is .*/state;", fresh, "other")
     begin(tmp_path, batches=1)
     assert results(tmp_path) == ["0\n", "1\n", "2\n"]
+
+
+def test_a_sink_is_the_same_by_whatever_name_its_folder_is_reached(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to("real")
+    begin(tmp_path, "one", batches=0)  # nothing that could be seen was given yet
+    for spelled in ("real", "./real/", "in/../real", "other"):
+        (tmp_path / "other").unlink(missing_ok=True)
+        (tmp_path / "other").symlink_to(tmp_path / "out")
+        made = resuming(tmp_path, "two", FILE.replace("path: out", f"path: {spelled}"))
+        with pytest.raises(CannotRun, match=r"real holds results of another run, whose state is .*one"):
+            made.look(False)
+
+
+def test_a_link_that_leads_elsewhere_now_is_another_sink_and_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("first")  # which is yet to be made
+    begin(tmp_path)
+    assert len(list((tmp_path / "first").glob("*.csv"))) == 2
+    (tmp_path / "out").unlink()
+    (tmp_path / "second").mkdir()
+    (tmp_path / "out").symlink_to("second")
+    refused(tmp_path, r"\.second\.weft/owner\.json: is gone, though .*second was given 2 batches by this run")
+
+
+def test_a_record_that_an_earlier_version_left_beside_a_link_is_gone_on_with(tmp_path: Path) -> None:
+    begin(tmp_path)
+    (tmp_path / "out").rename(tmp_path / "real")
+    (tmp_path / "out").symlink_to("real")
+    begin(tmp_path, batches=1)
+    assert len(results(tmp_path)) == 3
+    assert not (tmp_path / ".real.weft").exists()
 
 
 def test_results_of_a_run_whose_state_is_gone_are_refused_until_fresh(tmp_path: Path) -> None:
@@ -240,6 +274,13 @@ def test_starting_over_that_was_cut_off_is_to_be_said_again(tmp_path: Path, monk
     assert (results(tmp_path), everything(tmp_path / "state")) == ([], {})
 
 
+def test_what_was_not_over_when_a_run_ended_is_told_in_one_line_that_alarms_nobody(tmp_path: Path) -> None:
+    left = [tmp_path / "fragments" / "q.o" / "checkpoint-0" / "commits" / str(at) for at in range(5)]
+    line = done_again(tmp_path, left)
+    assert line.startswith("what was not over when the run ended is done again, and counts once (fragments/q.o/ch")
+    assert line.endswith("commits/2 and 2 more)")
+
+
 def test_of_two_that_claim_a_sink_at_once_one_is_refused(tmp_path: Path) -> None:
     first, second = resuming(tmp_path, "one"), resuming(tmp_path, "two")
     for made in (first, second):
@@ -310,6 +351,23 @@ def test_what_cannot_be_gone_on_with_is_refused_with_the_difference(
     opened(tmp_path, FILE)
     with pytest.raises(CannotRun, match=says):
         opened(tmp_path, FILE.replace(old, new, 1))
+
+
+RATE = 'format: rate, schema: "v BIGINT", arrivals: {kind: constant, rate_per_s: 1}'
+CSV = FILE.replace(RATE, 'format: csv, path: in, schema: "v BIGINT"')
+
+
+@pytest.mark.parametrize("policy", ["skip", "keep"])
+def test_a_run_that_failed_at_a_bad_record_goes_on_with_the_policy_that_it_was_told_of(
+    tmp_path: Path, policy: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    opened(tmp_path, CSV)
+    lenient = CSV.replace("path: in,", f"path: in, bad_records: {policy},")
+    assert opened(tmp_path, lenient) == [f"the file has changed: source s: bad_records was None, is '{policy}'"]
+    assert opened(tmp_path, lenient) == []
+    with pytest.raises(CannotRun, match="source s: bad_records was"):
+        opened(tmp_path, CSV)  # what was taken may hold bad records
 
 
 def test_files_that_come_when_windows_are_being_closed_are_refused_not_dropped(tmp_path: Path) -> None:

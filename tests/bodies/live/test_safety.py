@@ -157,6 +157,29 @@ queries:
     assert values(spark, tmp_path) == [1, 2, 3, 4]
 
 
+def test_files_that_spark_would_read_twice_beside_an_odd_name_are_refused_until_it_is_renamed(
+    spark: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    for at, name in enumerate(["a.csv", "b [1].csv", "c.csv"]):
+        (tmp_path / "in" / name).write_text(f"{at}\n")
+    (tmp_path / "d.yaml").write_text("""
+weft: 1
+sites: [{name: a}]
+sources: [{name: s, site: a, format: csv, path: in, schema: "v BIGINT"}]
+queries:
+  - {name: q, operators: [{name: o, from: [s], sql: "SELECT v FROM s"}], sink: {from: o, format: parquet, path: out}}
+""")
+    deployment = weft.spec.load(tmp_path / "d.yaml")
+    with pytest.raises(
+        RunFailed, match=r"b \[1\]\.csv: `\[` in its path makes Spark read the other files of its batch twice"
+    ):
+        Run(deployment, tmp_path / "state", Options(until_done=True)).go()
+    os.rename(tmp_path / "in" / "b [1].csv", tmp_path / "in" / "b.csv")
+    Run(deployment, tmp_path / "state", Options(until_done=True)).go()
+    assert values(spark, tmp_path) == [0, 1, 2]
+
+
 def test_a_sink_on_the_console_shows_every_record_once(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

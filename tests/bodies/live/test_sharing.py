@@ -64,6 +64,11 @@ def test_what_others_use_of_a_query_that_leaves_runs_on_and_all_results_are_exac
     assert run.changes is not None
     assert set(run.changes.placement.homes) == {"q.keep", "q.odd", "q.sums", "r.even", "r.all"}
     assert run.deployment.query("r").operator("all").from_ == ("q.sums",)
+    assert run.finding is not None
+    where, homes = run.finding.where(), run.changes.placement.homes
+    assert where.keys() == homes.keys(), "the directory knows of all that was made"
+    assert all(home in where[stream] for stream, home in homes.items()), where
+    assert summary["sites"]["b"]["directory"]["offers"] == [stream for stream, sites in where.items() if "b" in sites]
 
     run = run_with(tmp_path, SECOND, until_done=True)
     held = journal.read(run.state)

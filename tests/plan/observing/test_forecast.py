@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plan.observing import slow_forecast as slow
 from weft.plan.observing.forecast import (
     AUTO,
     AVERAGE,
@@ -106,9 +108,47 @@ def test_a_silent_or_constant_stream_leads_nobody() -> None:
     assert leading([5.0] * 20, {"rising": rates}, 6) is None
 
 
-def test_a_forecast_costs_little() -> None:
-    rates = np.random.default_rng(3).normal(100.0, 10.0, 60).tolist()
-    began = time.perf_counter()
+@pytest.mark.parametrize("method", [AUTO, LAST, AVERAGE, TREND, LEADER])
+def test_what_is_quick_foretells_what_is_written_down(method: str) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        count, steps = int(rng.integers(1, 60)), int(rng.integers(1, 25))
+        walk = np.abs(100.0 + np.cumsum(rng.normal(0.0, 8.0, count + 5)))
+        rates = (walk[:count] if rng.random() < 0.7 else rng.choice([0.0, 50.0, 300.0], count)).tolist()
+        others = {
+            "noise": rng.normal(100.0, 5.0, count).tolist(), "constant": [7.0] * count, "silent": [0.0] * count,
+            "shorter": walk[: count // 2].tolist(), "longer": walk.tolist(),
+            "ahead": (walk[5:] + rng.normal(0.0, 3.0, count)).tolist(),
+        }  # fmt: skip
+        found = forecast(rates, steps, method, others)
+        told, chosen = slow.forecast(rates, steps, method, others)
+        assert found is not None
+        assert found.method == chosen
+        assert found.per_s == pytest.approx(told, rel=1e-9, abs=1e-9)
+
+
+def test_whoever_goes_ahead_is_found_whatever_the_scale_and_where_both_are_constant_for_a_while() -> None:
+    rng = np.random.default_rng(8)
     for _ in range(200):
-        forecast(rates, 12)
-    assert (time.perf_counter() - began) / 200 < 0.01, "it takes about 0.2 ms with its backtest"
+        count, scale = int(rng.integers(7, 41)), float(10.0 ** rng.integers(-3, 7))
+        walk = scale * (5.0 + np.cumsum(rng.normal(0.0, 1.0, count + 3)))
+        walk[: int(rng.integers(0, count))] = walk[0]
+        others = {"near": walk[1 : count + 1], "far": walk[3:], "noise": rng.normal(scale, 0.1, count)}
+        own = walk[:count] + rng.normal(0.0, scale * float(rng.choice([0.0, 0.1, 1.0])), count)
+        lag_max = int(rng.integers(1, 13))
+        told = slow.leading(own.tolist(), {name: one.tolist() for name, one in others.items()}, lag_max)
+        assert leading(own, others, lag_max) == told
+
+
+def test_a_forecast_costs_less_than_a_tenth_of_a_millisecond() -> None:
+    rng = np.random.default_rng(3)
+    rates, others = rng.normal(100.0, 10.0, 60), {f"s{at}": rng.normal(100.0, 10.0, 60) for at in range(7)}
+    assert min(cpu_ms(lambda: forecast(rates, 12)) for _ in range(5)) < 0.1, "0.035 ms where it was written"
+    assert min(cpu_ms(lambda: forecast(rates, 12, AUTO, others)) for _ in range(5)) < 0.2, "0.07 ms"
+
+
+def cpu_ms(called: Callable[[], object], times: int = 100) -> float:
+    began = time.process_time()
+    for _ in range(times):
+        called()
+    return 1000.0 * (time.process_time() - began) / times

@@ -298,3 +298,13 @@ def test_what_is_committed_while_somebody_looks_does_not_seem_to_be_gone(
     last = seen.last()
     assert last is not None
     assert last.batch == 0
+
+
+def test_a_manifest_under_the_number_of_another_is_refused_by_name(tmp_path: Path) -> None:
+    writer = LogWriter(headed(tmp_path), 1, "f")
+    segment(writer, 0)
+    segment(writer, 1)
+    first, second = (writer.log.manifests / f"000000000{at}" for at in (0, 1))
+    second.write_bytes(first.read_bytes())
+    with pytest.raises(Damaged, match="0000000001: is that of segment 0"):
+        headed(tmp_path).last()

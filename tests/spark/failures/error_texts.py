@@ -69,6 +69,14 @@ NO_JSON = (
     "detected in record parsing: [null,null]." + PARSING + " SQLSTATE: 22023" + STACK
     + "Caused by: com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input within/between Object entries\n"
 )  # fmt: skip
+UNTOLD_JSON = (
+    READING + "org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
+    "detected in record parsing: [null,null]." + PARSING + " SQLSTATE: 22023" + STACK
+)  # fmt: skip
+CUT_OFF = (
+    "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file://{file}.  "
+    "SQLSTATE: KD001" + STACK + "Caused by: java.io.EOFException: Unexpected end of input stream\n\t... 31 more\n"
+)  # fmt: skip
 NO_PARQUET = (
     READING + "java.lang.RuntimeException: file:{file} is not a Parquet file. Expected magic number at tail, but found "
     "[97, 108, 108, 10]" + STACK

@@ -63,6 +63,29 @@ def test_a_bad_value_in_json_that_spark_names_alone_is_found_in_its_line(tmp_pat
     assert told(tmp_path, text, "json").text.startswith("in/x.json, line 2: column v: `oops` is no DOUBLE: {")
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b'{"id":"q","v":2}', 'column id: `"q"` is no INT: {"id":"q","v":2}'),
+        (b'{"id":1.5}', "column id: `1.5` is no INT:"),
+        (b'{"id":2147483648}', "column id: `2147483648` is no INT:"),
+        (b'{"v":true}', "column v: `true` is no DOUBLE:"),
+        (b'{"v":"1.5"}', 'column v: `"1.5"` is no DOUBLE:'),
+        (b'[{"id":1},{"id":[2]}]', "column id: `[2]` is no INT:"),
+        (b"17", "this is no JSON object on one line: 17"),
+        (b'{"id":2,"who":"caf\xe9"}', "this is not UTF-8:"),
+    ],
+)
+def test_a_bad_value_in_json_of_which_spark_tells_nothing_is_found_in_its_line(
+    tmp_path: Path, line: bytes, says: str
+) -> None:
+    file = given(tmp_path, "x.json", "")
+    file.write_bytes(b'{"id":1,"v":1,"who":"q"}\n\n[{"id":2},{"v":"NaN"}]\n{"id":null}\n' + line + b'\n{"id":"z"}\n')
+    found = told(tmp_path, said.in_a_batch(said.UNTOLD_JSON.format(file=file)), "json")
+    assert found.text.startswith(f"in/x.json, line 5: {says}")
+    assert found.text.endswith(HINT)
+
+
 def test_a_long_record_is_cut_and_one_that_is_not_found_has_no_line(tmp_path: Path) -> None:
     file = given(tmp_path, "x.csv", f"3,{'o' * 200}\n")
     text = said.in_a_batch(said.BAD_CSV.format(file=file, row="3,null", value="o" * 200))
@@ -163,6 +186,21 @@ def test_source_files_that_are_no_parquet_or_vanished_are_named(tmp_path: Path) 
     assert told(tmp_path, text, "parquet").text.startswith("in/x.parquet of source r is no parquet file")
     gone = told(tmp_path, said.in_a_batch(said.VANISHED.format(file=tmp_path / "in" / "y.csv")))
     assert gone.text.startswith("in/y.csv of source r was there when it was listed, and is gone")
+
+
+def test_a_packed_file_that_ends_in_the_midst_is_named(tmp_path: Path) -> None:
+    file = given(tmp_path, "x.csv.gz", "")
+    text = "in/x.csv.gz of source r is cut off: it ends in the midst; mend it, and the same command goes on"
+    assert told(tmp_path, said.in_a_batch(said.CUT_OFF.format(file=file))) == Cause(text, True)
+    other = said.CUT_OFF.format(file=file).replace(
+        "EOFException: Unexpected end of input stream", "IOException: not now"
+    )
+    assert told(tmp_path, said.in_a_batch(other)).text == "in/x.csv.gz of source r: IOException: not now"
+
+
+def test_a_message_as_long_as_a_page_is_cut(tmp_path: Path) -> None:
+    worker = said.WORKER.format(folder=tmp_path, raised="ValueError: " + "so " * 1000)
+    assert len(told(tmp_path, said.in_python(worker)).text) < 500
 
 
 def test_memory_and_java_are_told_with_what_helps(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from weft.model import Column, Constant, Deployment, Operator, Query, Sink, Site, Source
 from weft.spark.fragments.analysis import analyse
+from weft.spark.fragments.operators import BadOperator, apply
 from weft.spec import is_stateful
 
 COLUMNS = (Column("ts", "TIMESTAMP"), Column("n", "INT"), Column("m", "STRING"))
@@ -34,6 +35,21 @@ def passed(a: DataFrame) -> DataFrame:
 def counted(a: DataFrame) -> DataFrame:
     return a.groupBy("m").count()
 """
+
+
+@pytest.mark.parametrize(
+    ("module", "says"),
+    [
+        ("def op():\n    raise SystemExit(0)\n", r"operator q\.o: SystemExit: 0 \(leaving_{n}\.py:2, in op\)"),
+        ("import sys\nsys.exit(3)\ndef op(): ...\n", r"operator q\.o: SystemExit: 3 \(leaving_{n}\.py:2\)"),
+        ("op = 3\n", r"operator q\.o: leaving_{n}:op is not a function$"),
+    ],
+)
+def test_a_users_code_cannot_end_the_run_without_a_word(tmp_path: Path, module: str, says: str) -> None:
+    name = f"leaving_{len(module)}"
+    (tmp_path / f"{name}.py").write_text(module)
+    with pytest.raises(BadOperator, match=says.replace("leaving_{n}", name)):
+        apply(Operator("o", (), call=f"{name}:op"), {}, str(tmp_path), query="q")
 
 
 @pytest.mark.spark

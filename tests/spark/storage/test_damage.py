@@ -1,4 +1,4 @@
-"""Every file of a state and of its sinks removed, emptied, cut or garbled by one bit: exact, or refused by its name."""
+"""Every file of a state and its sinks gone, empty, cut, garbled by a bit or a folder: exact, or refused by its name."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from tests.spark.storage.fake_spark import World, expected
 from weft.bodies.live.state import CannotRun
 from weft.spark.storage.disk import Damaged
 
-HARMS = ("removed", "emptied", "cut", "garbled", "garbled at the end", "garbled in the middle")
+HARMS = ("removed", "emptied", "cut", "garbled", "garbled at the end", "garbled in the middle", "a folder")
 
 
 def harmed(path: Path, harm: str, rng: random.Random) -> None:
     """Do it to a file."""
     content = bytearray(path.read_bytes())
-    if harm == "removed":
+    if harm in ("removed", "a folder"):
         path.unlink()
+        if harm == "a folder":
+            path.mkdir()
         return
     if harm == "emptied" or not content:
         path.write_bytes(b"")

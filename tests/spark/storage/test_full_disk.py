@@ -110,3 +110,18 @@ def test_a_read_only_disk_is_refused_before_spark_starts(tmp_path: Path) -> None
             Run(deployment, disk / ".weft", Options(until_done=True)).go()
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_sink_that_is_a_disk_of_its_own_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    disk = tmp_path / "out"
+    disk.mkdir()
+    if not mounted(disk, "size=100k"):
+        pytest.skip("a disk can only be made by root, where mounting is allowed")
+    try:
+        text = FILE.replace("path: out/shape", "path: out", 1)
+        assert text != FILE
+        deployment = make(tmp_path, 5, 10, 10, text=text.replace("path: out/", "path: others/"))
+        with pytest.raises(CannotRun, match=r"out: is a disk of its own, .*; name a folder on that disk"):
+            Run(deployment, tmp_path / ".weft", Options(until_done=True)).go()
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

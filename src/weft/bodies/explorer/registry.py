@@ -17,9 +17,12 @@ from weft.bodies.explorer.worlds import (
     connection,
     control,
     counting,
+    directory,
     exclusion,
+    feedback,
     hosting,
     move,
+    ordered_move,
     scaling,
     torn,
 )
@@ -33,7 +36,10 @@ _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
     "control": control.worlds,
     "connection": connection.worlds,
     "counting": counting.worlds,
+    "ordered_move": ordered_move.worlds,
+    "directory": directory.worlds,
     "composing": composing.worlds,
+    "feedback": feedback.worlds,
 }
 NAMES = tuple(_WORLDS)
 

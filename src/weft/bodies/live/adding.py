@@ -22,13 +22,14 @@ from weft.bodies.live.moves import Asked
 from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.resuming import CLOSING, Resuming
 from weft.bodies.live.returning_queries import coming_again, remove_left
-from weft.bodies.live.state import CannotRun, why_not_writable
+from weft.bodies.live.state import CannotRun, why_not_delivered
 from weft.model import Control, Deployment, Query
 from weft.model.wishes import AddQuery, By
 from weft.plan import counting_hops
 from weft.plan.changing.adding import coming
 from weft.plan.changing.next_plan import next_plan, why_taken
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
+from weft.plan.dataflow.offering import nearest_offered
 from weft.plan.dataflow.real_time import real_time
 from weft.plan.dataflow.sharing import as_written
 from weft.plan.judging.admission import judge, why_ideal_now
@@ -40,7 +41,7 @@ from weft.spark.kafka.jars import NoJars
 from weft.spark.kafka.topics import check_topics
 from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged
-from weft.spec import as_plain_queries, plain_added
+from weft.spec import as_plain_queries, beside_state, plain_added
 
 if TYPE_CHECKING:
     from weft.bodies.live.house import Learned
@@ -141,7 +142,7 @@ class Adding:
         at_once = names & set(real_time(whole))
         if at_once:
             raise CannotRun(f"{min(at_once)} runs record by record, which a run must start with: put it into the file")
-        wish = self._admitted(now, wish, one.anyway)
+        wish = self._with_offered(self._admitted(now, wish, one.anyway), whole)
         self._refuse_sinks(replace(whole, queries=wish.queries))
         learned = house.try_out(whole)
         if learned.lacks is not None:
@@ -164,6 +165,13 @@ class Adding:
         told = [*(f"anyway: {why}" for why in found.refused), *found.levels]
         return replace(wish, reason="; ".join([wish.reason, *told])) if told else wish
 
+    def _with_offered(self, wish: AddQuery, whole: Deployment) -> AddQuery:
+        """The wish, with what of it sites offer already, as the directory last told, among its reasons."""
+        names = {query.name for query in wish.queries}
+        where = self.run.finding.where() if self.run.finding is not None else {}
+        told = [one.words for one in nearest_offered(whole, names, where)] if where else []
+        return replace(wish, reason="; ".join([wish.reason, *told]))
+
     def _as_planners_see(self, deployment: Deployment) -> Deployment:
         known, _ = with_measured(deployment, last_measured(self.run.state.path))
         if known.control.project is not None:
@@ -171,9 +179,11 @@ class Adding:
         return counting_hops(known, known_costs()[0].hop_ms)
 
     def _refuse_sinks(self, deployment: Deployment) -> None:
-        """Refuse folders that cannot be written, and topics that are not there."""
+        """Refuse folders that cannot be written or lie in the way of the state, and topics that are not there."""
+        for message in beside_state(deployment, str(self.run.state.path)):
+            raise CannotRun(message)
         for claim in claims_of(deployment, self.run.state.folders):
-            why_not = (why_not_writable(claim.path) or why_not_writable(claim.hidden)) if claim.has_path else None
+            why_not = why_not_delivered(claim.path, claim.hidden) if claim.has_path else None
             if why_not:
                 raise CannotRun(f"sink of {claim.sink}: {claim.path}: {why_not}")
         if any(sink.facts.has_topic for query in deployment.queries for sink in query.sinks):

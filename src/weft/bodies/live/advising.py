@@ -15,7 +15,7 @@ from weft.bodies.live.observing import Counting, Observer
 from weft.bodies.live.transport import Transport
 from weft.model import Advise, Deployment, Machine, Placement
 from weft.model.wishes import MoveTo
-from weft.protocol.control import AskFor, Consider, Decisions, looks_every_s
+from weft.protocol.control import AskFor, Consider, looks_every_s
 from weft.protocol.machine import Effect
 
 
@@ -66,11 +66,6 @@ class Advising(Controlling):
         """What is advised now, as the commands print it."""
         failure = self._carrier.failure or self._failure
         return {"failed": str(failure)} if failure is not None else self._rounds.latest() or {}
-
-    @property
-    def decisions(self) -> Decisions:
-        """What rules wished, by which numbers, and what became of it."""
-        return self._rounds.decisions
 
     def _perform(self, effect: Effect) -> None:
         super()._perform(effect)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from weft.bodies.live import journal
-from weft.bodies.live.identity import CHANNELS, OPERATOR, SINK, SOURCE, identity, queries_in
+from weft.bodies.live.identity import CHANNELS, OPERATOR, SINK, SOURCE, identity, is_milder, queries_in
 from weft.bodies.live.returning_queries import coming_again
 from weft.bodies.live.state import CannotRun, State
 from weft.model import Deployment, Query
@@ -162,6 +162,8 @@ def _why_not(
     part: str, old: Any, new: Any, before: Mapping[str, Any], file: Deployment, held: journal.Held
 ) -> str | None:
     """Why a changed part cannot be taken up by what has run; None where it can."""
+    if part.startswith(SOURCE) and is_milder(old, new):
+        return None
     if not part.startswith(OPERATOR):
         what = {SINK: "its results would lie in two places", SOURCE: "its streams were made of what it was"}
         return next((f"{why}: {ANEW}" for kind, why in what.items() if part.startswith(kind)), "use --fresh")

@@ -6,8 +6,10 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
-from weft.bodies.live.transport import DESK, Address, Transport, host
+from weft.bodies.live.transport import DESK, Address, Transport, balancer, directory, host
+from weft.protocol.balancing import Check, balanced_site, balancer_name
 from weft.protocol.machine import (
     CancelTimer,
     Effect,
@@ -26,21 +28,45 @@ THE_DESK = "conductor"
 
 Perform = Callable[[Effect], None]
 Tell = Callable[[str], None]
+Routine = Callable[[Input, list[Effect]], bool]
+"""Whether a step is left out of the story, where it changes no state of what the machine looks after."""
+
+
+class Peers(NamedTuple):
+    """Where those are with whom a machine speaks, by the name that it knows them by, and the other way round."""
+
+    address: Callable[[str], Address]
+    name: Callable[[Address], str]
+
+
+HOSTS = Peers(host, lambda address: address.site)
+THE_DESK_ALONE = Peers(lambda name: DESK, lambda address: THE_DESK)
+DIRECTORIES = Peers(directory, lambda address: address.site or THE_DESK)
+
+
+def balancers(era: int) -> Peers:
+    """The other balancers of an era."""
+    return Peers(lambda name: balancer(balanced_site(name), era), lambda address: balancer_name(address.site))
 
 
 class Carrier:
     """Feeds one machine, one input at a time, and performs its effects in order.
 
-    A machine knows others by name: a host its desk, the desk its hosts by their sites.
+    A machine knows others by name: a host its desk, the desk its hosts by their sites, others as `peers` says.
     """
 
-    def __init__(self, machine: Machine, address: Address, transport: Transport, perform: Perform, story: Tell) -> None:
+    def __init__(
+        self, machine: Machine, address: Address, transport: Transport, perform: Perform, story: Tell,
+        peers: Peers | None = None, routine: Routine | None = None,
+    ) -> None:  # fmt: skip
         self.machine = machine
         self.address = address
         self.failure: BaseException | None = None
+        self._peers = peers or (HOSTS if address == DESK else THE_DESK_ALONE)
         self._transport = transport
         self._perform = perform
         self._story = story
+        self._routine: Routine = routine or _is_routine
         self._inputs: queue.SimpleQueue[Input | None] = queue.SimpleQueue()
         self._timers: dict[str, float] = {}
         self._killed = False
@@ -67,12 +93,9 @@ class Carrier:
         """Tell the machine something; returns at once."""
         self._inputs.put(fact)
 
-    def _peer(self, name: str) -> Address:
-        return host(name) if self.address == DESK else DESK
-
     def _deliver(self, sender: Address, data: bytes) -> None:
-        name = sender.site or THE_DESK
-        if sender != self._peer(name):
+        name = self._peers.name(sender)
+        if sender != self._peers.address(name):
             self._story(f"# {self.machine.name} refused a message from {sender}: it does not speak with that")
             return
         try:
@@ -103,12 +126,12 @@ class Carrier:
     def _step(self, fact: Input) -> None:
         before = self.machine.states()
         effects = self.machine.handle(fact)
-        if before != self.machine.states() or not _is_routine(fact, effects):
+        if before != self.machine.states() or not self._routine(fact, effects):
             self._story(story_line(int(time.time() * 1000), self.machine.name, fact, effects))
         for effect in effects:
             match effect:
                 case Send(to=to, message=message):
-                    self._transport.send(self.address, self._peer(to), encode(message))
+                    self._transport.send(self.address, self._peers.address(to), encode(message))
                 case SetTimer(name=name, after_ms=after_ms):
                     self._timers[name] = time.monotonic() + after_ms / 1000
                 case CancelTimer(name=name):
@@ -118,7 +141,9 @@ class Carrier:
 
 
 def _is_routine(fact: Input, effects: list[Effect]) -> bool:
-    """Asking after what runs, and the answer, every few seconds: left out of the story where nothing changes."""
+    """Asking after what runs, and the answer, and looks at loads: left out of the story where nothing comes of it."""
+    if isinstance(fact, Check):
+        return not effects
     asked = isinstance(fact, TimerFired) or (
         isinstance(fact, Received) and isinstance(fact.message, StartFragment | FragmentRunning)
     )

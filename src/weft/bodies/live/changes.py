@@ -251,7 +251,7 @@ class Changes:
                 move.paused(moment_ms)
             elif moment_ms > move.ended_ms and move.last_before_ms is not None and move.pause_ms is None:
                 one = next((found for found in self.fragments if found.id == fragment), None)
-                if one is not None and one.query == move.query and move.operator in one.operators:
+                if one is not None and f"{move.query}.{move.operator}" in one.streams:
                     move.resumed(moment_ms)
 
     def close(self) -> None:
@@ -264,9 +264,10 @@ def _interrupted(asked: Asked, change: Recut) -> list[Move]:
     found = []
     for old, _ in change.ends:
         for new in change.starts:
-            same = [name for name in old.operators if name in new.operators]
-            if old.query is not None and old.query == new.query and same:
-                found.append(Move(asked.number, old.query, same[0], new.site, asked.wish.reason, asked.at_s, old.site))
+            same = next((stream for stream in old.streams if stream in new.streams), None)
+            if same is not None:
+                query, _, name = same.partition(".")
+                found.append(Move(asked.number, query, name, new.site, asked.wish.reason, asked.at_s, old.site))
     return found
 
 

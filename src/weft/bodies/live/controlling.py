@@ -13,7 +13,7 @@ from weft.bodies.live.moves import ADVISED, Asked
 from weft.bodies.live.transport import CONTROLLER, Transport
 from weft.model import Deployment, Placement
 from weft.plan import counting_hops
-from weft.protocol.control import Advise, AskFor, Controller, Decline, Rounds
+from weft.protocol.control import ASKED, Advise, AskFor, Controller, Decisions, Decline, Rounds, shifts_of
 from weft.protocol.machine import Effect, Input
 from weft.protocol.moving import Ask
 
@@ -44,12 +44,25 @@ class Controlling:
         """Let a wish wait until nothing beside it is being changed."""
         with self._lock:
             wished = self._rounds.wished(asked.wish, self._running())
+            if asked.numbers is not None:
+                self._rounds.agreed(wished.number, asked.wish, wished.shifts, asked.at_s, asked.numbers, ASKED)
             self._waiting[wished.number] = asked
             asked.told = partial(self._over, wished.number)
         if self._leaving:
             self.leave()
         else:
             self._carrier.feed(wished)
+
+    def log(self, asked: Asked, state: str, why: str = "") -> None:
+        """Put what sites have agreed upon, and nobody asks for, into the log of decisions."""
+        with self._lock:
+            shifts = shifts_of(asked.wish, self._running())
+            self._rounds.agreed(None, asked.wish, shifts, asked.at_s, asked.numbers or {}, state, why)
+
+    @property
+    def decisions(self) -> Decisions:
+        """What rules and sites wished, by which numbers, and what became of it."""
+        return self._rounds.decisions
 
     def know(self, deployment: Deployment) -> None:
         """Judge what touches what by another deployment from now on."""
@@ -96,3 +109,5 @@ class Controlling:
         if asked is not None:
             asked.told = lambda why_not: None
             asked.end("refused", why, time.time() * 1000)
+            with self._lock:
+                self._rounds.decisions.over(number, why)

@@ -54,7 +54,7 @@ class OperatorCosts:
         """A batch is done, in a life of its site; a fragment that starts anew warms up again."""
         for name, into, out in zip(batch.operators, batch.into, batch.out, strict=True):
             if into is not None and out is not None:
-                taken = self.taken.setdefault((batch.query, name), Taken())
+                taken = self.taken.setdefault(_named(batch.query, name), Taken())
                 taken.records_in += into
                 taken.records_out += out
         held, start = self._batches.get(batch.fragment), (life, batch.start)
@@ -74,7 +74,7 @@ class OperatorCosts:
             found = held.costs()
             if found is not None:
                 for name, cost_ms in zip(held.operators, found.record_ms, strict=True):
-                    self._known_ms[held.query, name] = cost_ms
+                    self._known_ms[_named(held.query, name)] = cost_ms
 
     def operators(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Records in and out, selectivity and cost of every operator that has run; None where nothing tells."""
@@ -87,3 +87,11 @@ class OperatorCosts:
             }
             for key, taken in sorted(self.taken.items())
         }
+
+
+def _named(query: str, name: str) -> tuple[str, str]:
+    """The query and the name of an operator of a fragment, which names those of other queries by their streams."""
+    if "." not in name:
+        return query, name
+    owner, _, own = name.partition(".")
+    return owner, own

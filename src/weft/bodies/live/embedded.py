@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.bodies.live.carrier import Tell
+from weft.bodies.live.companions import companions_of
 from weft.bodies.live.facts import Facts, facts_of, meanings
 from weft.bodies.live.failing import RunFailed
 from weft.bodies.live.house import Learned
@@ -16,6 +17,7 @@ from weft.bodies.live.machine import MachineLook, machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.processes.roll import running
 from weft.bodies.live.scenario import factors_of
+from weft.bodies.live.site import Companion, SiteBody
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import CannotRun, State
 from weft.bodies.live.transport import InProcess
@@ -126,7 +128,11 @@ class EmbeddedSites:
         assert self.spark is not None, "sites start on a Spark that is there"
         times = carried_times(self.deployment, *meanings(self.deployment, facts_of(self.spark.analysis)))
         engines = self.spark.engines(times, Paths(self.deployment).between, self.options)
-        self._sites = Sites(self.state, engines, self.transport, self._story, self.options.measured)
+
+        def companions(body: SiteBody) -> list[Companion]:
+            return companions_of(body, lambda: self.deployment, self.state, self.transport, self._story)
+
+        self._sites = Sites(self.state, engines, self.transport, self._story, self.options.measured, companions)
         for site in self.deployment.sites:
             self._sites.start(site.name)
 

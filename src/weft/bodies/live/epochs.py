@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from urllib.parse import quote
 
-from weft.bodies.live.state import EPOCHS, EPOCHS_OF_SITES, State
+from weft.bodies.live.state import EPOCHS, EPOCHS_OF_SITES, LIVES, State
 
 
 class DeskEpochs:
@@ -48,3 +49,16 @@ class SiteEpochs:
             self._held[fragment] = epoch
             self._state.disk.make(self._state.path / EPOCHS_OF_SITES)
             self._state.write(self._file, self._held)
+
+
+def next_life(state: State, site: str) -> int:
+    """A number above those of all earlier lives of a site.
+
+    By the clock where what was kept is lost, by what was kept where the clock went back; only both at once would harm.
+    """
+    file = f"{LIVES}/{quote(site, safe='')}.json"
+    before = state.noted(file)
+    life = max((before if isinstance(before, int) else 0) + 1, time.time_ns() // 1_000_000)
+    state.disk.make(state.path / LIVES)
+    state.note(file, life)
+    return life

@@ -13,6 +13,7 @@ from weft.spec import as_plain
 # What may change between two runs of one state: nothing in it decides what the streams hold.
 _FREE_OPERATOR = ("cost_ms", "selectivity", "queue", "state_kb", "window", "pure")
 _FREE_SOURCE = ("record_bytes",)
+BAD = "bad_records"
 SOURCE, OPERATOR, SINK, CHANNELS = "source ", "operator ", "sink of ", "channels"
 
 
@@ -31,7 +32,7 @@ def identity(deployment: Deployment) -> dict[str, Any]:
     return json.loads(json.dumps(parts))  # type: ignore[no-any-return]
 
 
-def _without(value: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+def _without(value: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     return {key: held for key, held in value.items() if key not in keys}
 
 
@@ -44,7 +45,14 @@ def unreachable(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What of a changed file a run cannot go on with, one line each: all but queries and sources that come or go."""
     here = queries_in(before) & queries_in(now)
     sources = {part for part in before.keys() & now.keys() if part.startswith(SOURCE)}
+    milder = {part for part in sources if is_milder(before[part], now[part])}
+    now = {part: before[part] if part in milder else held for part, held in now.items()}
     return differences(_of(before, here, sources), _of(now, here, sources))
+
+
+def is_milder(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """True if a source fails no more at bad records, and nothing else changed: what was taken of it held none."""
+    return old.get(BAD, "fail") == "fail" and _without(old, (BAD,)) == _without(new, (BAD,))
 
 
 def _of(parts: Mapping[str, Any], queries: set[str], sources: set[str]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from weft.model import Deployment, Operator, Placement
 from weft.plan.changing.fragments import Fragment, with_queries
 from weft.plan.changing.running_plan import RunningPlan
 from weft.plan.dataflow.sharing import made_for_others
+from weft.spark.storage.disk import Damaged
 
 FILE = "plan.json"
 
@@ -45,7 +46,10 @@ class Held:
 def read(state: State) -> Held | None:
     """What the journal of a state holds, None where there is none yet; Damaged where it is garbled."""
     found = state.read(FILE)
-    return None if found is None else held(found)
+    try:
+        return None if found is None else held(found)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:  # msgspec's errors are ValueErrors
+        raise Damaged(state.path / FILE, "holds no plan in force") from error
 
 
 def held(found: Mapping[str, Any]) -> Held:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from weft.bodies.live.counts import Counts
 from weft.bodies.live.uptime import Uptime
-from weft.model import Deployment, Query, dataflow, sink_name
+from weft.model import Deployment, Query, dataflow, late_name, sink_name
 from weft.plan.judging.promises import judged, kept
 from weft.protocol.reporting import Committed
 
@@ -185,11 +185,17 @@ class Meter:
         """Whether a crash may let readers of a query's results find some of them twice."""
         return any(sink.at_least_once for sink in query.sinks)
 
-    def late_of(self, stream: str) -> int:
-        """Records that the watermark of an operator (`query.operator`) has left out."""
-        places = f"{stream}.late"
+    def late_of(self, stream: str, own: bool = False) -> int:
+        """Records that a watermark has left out of what an operator (`query.operator`) gives.
+
+        What is divided off an operator made of several has its part of those, unless `own` is asked for.
+        """
+        flow, places = dataflow(self.deployment), {f"{stream}.late"}
+        if flow.makes(stream) and not own:
+            places |= {late_name(whole, stream) for whole in flow.node(stream).inputs}
+        within = f"{stream}.late."
         with self._lock:
-            return sum(rows for name, rows in self.late.items() if name == places or name.startswith(f"{places}."))
+            return sum(rows for name, rows in self.late.items() if name in places or name.startswith(within))
 
     def late_of_query(self, query: Query) -> int:
         """Records that watermarks have left out on the way to a query's results, in other queries that it reads too."""

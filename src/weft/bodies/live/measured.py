@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import msgspec
 from weft.model import Observed
 
 FILE = "measurements.jsonl"
+LINES_MAX = 2000  # some three hours of a run
 
 
 def last_observed(folder: Path) -> Observed | None:
@@ -37,15 +39,31 @@ def _lines(folder: Path) -> list[str]:
 
 
 def last_measured(folder: Path) -> dict[tuple[str, str], tuple[float | None, float | None]]:
-    """Cost and selectivity of operators (query, operator) as the last run in a state folder measured them."""
-    for line in reversed(_lines(folder)):
+    """Cost and selectivity of operators (query, operator) as the last run in a state folder measured them.
+
+    What it did not come to measure, as in a few seconds without records, is what was measured before.
+    """
+    found: dict[tuple[str, str], tuple[float | None, float | None]] = {}
+    for line in islice(reversed(_lines(folder)), LINES_MAX):
         try:
             told = json.loads(line)["operators"]
             split = {(name.rpartition(".")[0], name.rpartition(".")[2]): values for name, values in told.items()}
-            return {key: (_number(one["cost_ms"]), _number(one["selectivity"])) for key, one in split.items()}
+            here = {key: (_number(one["cost_ms"]), _number(one["selectivity"])) for key, one in split.items()}
         except (ValueError, KeyError, TypeError, AttributeError):  # a line that a crash cut off, or no such line
             continue
-    return {}
+        found = {key: _first(known, here.get(key)) for key, known in found.items()} if found else here
+        if all(None not in known for known in found.values()):
+            break
+    return found
+
+
+def _first(
+    known: tuple[float | None, float | None], before: tuple[float | None, float | None] | None
+) -> tuple[float | None, float | None]:
+    """What is known, and where it is not, what was before."""
+    if before is None:
+        return known
+    return (before[0] if known[0] is None else known[0], before[1] if known[1] is None else known[1])
 
 
 def last_batches(folder: Path) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -80,6 +80,8 @@ class Asked:
     """Told when it is over: why it was refused, or None."""
     interrupted: list[Move] = field(default_factory=list)
     """What others' operators had to end and start again for it."""
+    numbers: Mapping[str, Any] | None = None
+    """By which sites have agreed upon it, for the log of decisions."""
 
     @property
     def watched(self) -> list[Move]:

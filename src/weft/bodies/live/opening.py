@@ -14,7 +14,7 @@ from weft.bodies.live.identity import identity
 from weft.bodies.live.measured import last_measured
 from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.resuming import CLOSING, Removal, Resuming
-from weft.bodies.live.state import CannotRun, State, why_not_writable
+from weft.bodies.live.state import CannotRun, State, why_not_delivered
 from weft.model import Deployment, PartitionAt, Placement
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.observing.measured import with_measured, with_series
@@ -24,6 +24,7 @@ from weft.spark.kafka.client import KafkaTrouble
 from weft.spark.kafka.jars import NoJars
 from weft.spark.kafka.topics import check_topics
 from weft.spark.storage.disk import Damaged
+from weft.spec import beside_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,11 @@ class Opening:
                 raise CannotRun(f"--until-done never ends with the endless source {', '.join(endless)}: use --seconds")
         if self.deployment.control.place.policy not in PLANNERS:
             raise CannotRun(f"policy {self.deployment.control.place.policy} is not there yet")
+        for message in beside_state(self.deployment, str(self.state.path)):
+            raise CannotRun(message)
         for claim in claims_of(self.deployment, self.state.folders):
             # What is on its way lies beside the folder itself.
-            why_not = (why_not_writable(claim.path) or why_not_writable(claim.hidden)) if claim.has_path else None
+            why_not = why_not_delivered(claim.path, claim.hidden) if claim.has_path else None
             if why_not:
                 raise CannotRun(
                     f"sink of {claim.sink}: {claim.path}: {why_not}; choose another folder, or let it be written"

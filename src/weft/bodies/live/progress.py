@@ -150,7 +150,8 @@ class Progress:
             filtered = None
             if flow.makes(stream):  # else it was removed since
                 known = only_filters(flow.node(stream).operator)
-                filtered = max(0, values["records_in"] - values["records_out"] - late) if known else None
+                lost = self.meter.late_of(stream, own=True)
+                filtered = max(0, values["records_in"] - values["records_out"] - lost) if known else None
             found[stream] = {**values, "late": late, "filtered": filtered}
         return found
 
@@ -221,7 +222,8 @@ class Progress:
         if fragment.query is None:
             return {}
         query = self.meter.deployment.query(fragment.query)
-        return records_out(query, fragment, now.committed, counted.operators, records_in)
+        flow = dataflow(self.meter.deployment)
+        return records_out(flow, query, fragment, now.committed, counted.operators, records_in)
 
     def sites(self, deployment: Deployment, flowing_s: float | None) -> dict[str, dict[str, Any]]:
         """Utilisation (CPU time of tasks over elapsed time and capacity), also of the quota; the longest backlog."""

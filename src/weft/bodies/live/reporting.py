@@ -12,10 +12,14 @@ import time
 import uuid
 from collections.abc import Callable
 
+import msgspec
+
+from weft.bodies.live.balancing.site import SiteBalancing
 from weft.bodies.live.carrier import Tell
 from weft.bodies.live.every import Every
 from weft.bodies.live.runtime import Engine
 from weft.bodies.live.transport import REPORTS, Address, Transport, reporter
+from weft.protocol.balancing import BalanceFrom
 from weft.protocol.messages import REASON_CHARS_MAX, BadMessage, Message, decode, encode
 from weft.protocol.reporting import (
     AskReport,
@@ -41,9 +45,13 @@ class Reporting:
     """The part of a site's body that measures; `measured`: without being asked, too."""
 
     def __init__(
-        self, site: str, engine: Engine, transport: Transport, gone: threading.Event, story: Tell, measured: bool
-    ) -> None:
+        self, site: str, engine: Engine, balancing: SiteBalancing, transport: Transport, gone: threading.Event,
+        story: Tell, measured: bool,
+    ) -> None:  # fmt: skip
         self.site = site
+        self.used_s: float | None = None
+        """CPU seconds that tasks have taken in this life, as last measured."""
+        self._balancing = balancing
         self._engine = engine
         self._transport = transport
         self._gone = gone
@@ -120,17 +128,23 @@ class Reporting:
                     self._asked = max(number, self._asked)
                 case SettleSinks() as asked:
                     self._send(self._settle(asked))
+                case BalanceFrom() as told:
+                    self._balancing.hear(told)
 
     def _report(self) -> None:
         asked, self._asked = self._asked, 0
         if not self._measured and not asked:
             return
+        measured_s = time.monotonic()
         measured = self._engine.measure(finally_=bool(asked))
+        self.used_s = measured.now.cpu_s
         # While fragments start, sources wait to hear of it.
         self._starting = not all(one.begun for one in measured.now.fragments)
         for event in measured.events:
             self._outbox.add(event)
-        for report in self._outbox.reports(measured.now, time.time() * 1000, asked):
+        self._balancing.look(measured, measured_s)
+        now = msgspec.structs.replace(measured.now, balance=self._balancing.now())
+        for report in self._outbox.reports(now, time.time() * 1000, asked):
             self._send(report)
 
     def _settle(self, asked: SettleSinks) -> SinksSettled:

@@ -68,17 +68,18 @@ class Reports:
         match message:
             case Report():
                 events, answer = self.inbox.take(site, message)
-                self._send(site, answer)
+                self.tell(site, answer)
                 now_ms = message.at_ms + 1000 * (time.monotonic() - at_s)
                 for event in events:
                     self._hear(site, message.life, event, now_ms)
             case SourcesEnd(fragment=fragment):
                 self._note_closing()
-                self._send(site, SourcesMayEnd(fragment))
+                self.tell(site, SourcesMayEnd(fragment))
             case SinksSettled():
                 self._settled[site] = message
 
-    def _send(self, site: str, message: Message) -> None:
+    def tell(self, site: str, message: Message) -> None:
+        """Tell who reports for a site something; it may be lost."""
         self._transport.send(REPORTS, reporter(site), encode(message))
 
     def ask(self, sites: Collection[str], seconds: float = ANSWER_S_MAX) -> set[str]:
@@ -113,7 +114,7 @@ class Reports:
             if time.monotonic() >= due_s:
                 due_s = time.monotonic() + AGAIN_S
                 for site in sorted(left):
-                    self._send(site, questions[site])
+                    self.tell(site, questions[site])
             time.sleep(0.01)
             self.look()
         return set()

@@ -27,6 +27,7 @@ from weft.spark.fragments.outputs import claims_of
 from weft.spark.sinks import ownership
 from weft.spark.sinks.ownership import Claim, Owner, Standing
 from weft.spark.sources import streams as sources
+from weft.spark.sources.taken import changed_notes
 from weft.spark.storage.disk import Damaged
 
 CLOSING = "closing.json"
@@ -249,7 +250,9 @@ class Resuming:
             record = msgspec.structs.replace(record, state=str(state.path), sinks=sinks)
             state.write(ownership.RUN_FILE, record)
         inspection.mend_ticks(folders, fragments)
-        self.notes += [f"{path.relative_to(state.path)} was never whole, and is done again" for path in left_over]
+        self.notes += [done_again(state.path, left_over)] if left_over else []
+        paths = [folders.checkpoint(one.id, generations.get(one.id, 0)) for one in fragments]
+        self.notes += changed_notes(paths, state.path)
         return record
 
     def claim(self, record: Record, standings: list[Standing]) -> None:
@@ -271,6 +274,13 @@ class Resuming:
             if _all_gone(claim):
                 raise CannotRun(f"{claim.path}: the results of the finished run are gone; use --fresh to run it again")
         return dict(finished["summary"])
+
+
+def done_again(state: Path, left_over: Sequence[Path]) -> str:
+    """A line for what was not over when the run ended: a stop in order leaves some of it, too."""
+    names = [str(path.relative_to(state)) for path in left_over]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"what was not over when the run ended is done again, and counts once ({shown})"
 
 
 def _parts(record: Record) -> dict[str, Any]:

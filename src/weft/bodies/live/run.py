@@ -13,11 +13,13 @@ from typing import Any
 from weft.bodies.live.adding import Adding
 from weft.bodies.live.advising import Advising
 from weft.bodies.live.assembly import assemble
+from weft.bodies.live.balancing.desk import DeskBalancing
 from weft.bodies.live.beside import Beside
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.controlling import THE_END, Controlling
 from weft.bodies.live.decision_file import DecisionFile
 from weft.bodies.live.desk import DeskBody
+from weft.bodies.live.directory.finding import Finding
 from weft.bodies.live.embedded import EmbeddedSites
 from weft.bodies.live.every import Every
 from weft.bodies.live.failing import RunFailed, failed
@@ -40,12 +42,13 @@ from weft.model import Deployment, Placement, sink_name
 from weft.model.wishes import By, MoveTo, Wish
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.real_time import real_time_notes
-from weft.plan.dataflow.sharing import as_written
-from weft.protocol.control import looks_every_s
+from weft.plan.dataflow.sharing import as_written, is_on
+from weft.protocol.control import Decisions, looks_every_s
 from weft.protocol.hosting import Want
 from weft.protocol.reporting import Committed, Event
 from weft.spark.failures.causes import cause_of
 from weft.spark.sources import flowing
+from weft.spark.sources.taken import changed_notes
 
 __all__ = ["Options", "Run"]
 
@@ -94,6 +97,8 @@ class Run:
         self._measurements = Measurements(self, self.state.path)
         self._controlling: Controlling | None = None
         self.advising: Advising | None = None
+        self.finding: Finding | None = None
+        self._balancing: DeskBalancing | None = None
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
@@ -151,14 +156,22 @@ class Run:
         self.changes.clock_s = self.flowed_s
         self._reports = Reports(transport, self._heard, partial(note_closing, self.state, self.deployment), self._story)
         self._reports.start()
+        if is_on(self.deployment):
+            self.finding = Finding(transport, self._story)
+            self.finding.start()
         self.progress = Progress(self.meter, lambda: self.fragments, self._reports.inbox, self.state, self._committed)
         sites.start()
         self._desk = desk = DeskBody(self.changes, transport, self._story, self._comes_back)
         if looks_every_s(self.deployment) is not None:
             self.advising = Advising(self.deployment, self.meter, self._in_force, transport, self._story, sites.machine)
             self.advising.grant = self.changes.ask
-            self.advising.decisions.note = DecisionFile(self.state.path).write
         self._controlling = self.advising or Controlling(self.deployment, self._in_force, transport, self._story)
+        self._controlling.decisions.note = DecisionFile(self.state.path).write
+        if (balance := self.deployment.control.balance) is not None:
+            advises = self.deployment.control.advise is not None
+            self._balancing = DeskBalancing(
+                balance, self.changes, self._controlling, self._reports, lambda text: self._story(f"# {text}"), advises
+            )
         self._controlling.tell_desk, self.changes.hand_on = desk.tell, self._controlling.wish
         self._controlling.start()
         self.phase = "launching"
@@ -216,6 +229,13 @@ class Run:
     def _heard(self, site: str, life: str, event: Event, now_ms: float) -> None:
         assert self.progress is not None
         self.progress.hear(site, life, event, now_ms)
+
+    @property
+    def decisions(self) -> Decisions | None:
+        """What rules and sites that balance wished; None where none may."""
+        if self._controlling is None or (self.advising is None and self._balancing is None):
+            return None
+        return self._controlling.decisions
 
     def _in_force(self) -> Placement:
         return self.changes.placement if self.changes is not None else self.placement
@@ -353,8 +373,12 @@ class Run:
         if self.options.measured:
             self.progress.look()
             self._measurements.look()
+            if self.finding is not None and self.changes is not None:
+                self.finding.look(self.changes.in_force.deployment, self.crashed)
             if self.advising is not None and self.flowing_s is not None:
                 self.advising.look(self.flowed_s(), self.progress, self.crashed)
+            if self._balancing is not None and self.flowing_s is not None:
+                self._balancing.look()
             self.state.tell("status.json", self.status())
         flowing.beat(self.state.folders)
         if self._controlling is not None:
@@ -389,6 +413,7 @@ class Run:
         self._measurements.look(finally_=True)
         if self._failure is not None:
             raise RunFailed(self._failure)
+        self._tell_changed_files()
         if done:
             self._settle()
         self.phase = "stopped"
@@ -401,6 +426,15 @@ class Run:
             if closed != files:
                 self.note("files came to the sources when windows were being closed: some may not be in the results")
         return summary
+
+    def _tell_changed_files(self) -> None:
+        """Say which users' files have grown since they were read: what was added to them is in no result."""
+        assert self.changes is not None
+        generations, folders = self.changes.generations, self.state.folders
+        paths = [folders.checkpoint(one.id, generations.get(one.id, 0)) for one in self.fragments]
+        for text in changed_notes(paths, self.state.path):
+            if text not in self.notes:
+                self.note(text)
 
     def _all_done(self) -> bool:
         """True if all was read to the end, by the desk's machines, and no site's last report says otherwise.
@@ -448,3 +482,5 @@ class Run:
             self.sites.close()
         if self._reports is not None:
             self._reports.stop()
+        if self.finding is not None:
+            self.finding.stop()

@@ -7,9 +7,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
+from typing import Protocol
 
 import msgspec
 
+from weft.bodies.live.balancing.kept import KeptBalance
+from weft.bodies.live.balancing.loads import Running
+from weft.bodies.live.balancing.site import SiteBalancing
 from weft.bodies.live.carrier import Carrier, Tell
 from weft.bodies.live.epochs import SiteEpochs
 from weft.bodies.live.parcels import pack, unpack
@@ -48,13 +52,29 @@ def cut_of(fragment: Fragment, generation: int) -> str:
     return sha256(msgspec.json.encode((fragment, generation))).hexdigest()[:32]
 
 
+class Companion(Protocol):
+    """What a site carries beside its host, and runs without."""
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+
+    def stop(self) -> None:
+        """End in order."""
+
+    def crash(self) -> None:
+        """Be gone, as with a loss of power."""
+
+
 class SiteBody:
     """One site's host with its hands: an engine, a memory for epochs, a watch on what runs, and what it tells of it."""
 
     def __init__(
-        self, name: str, epochs: SiteEpochs, engine: Engine, transport: Transport, story: Tell, measured: bool = True
-    ) -> None:
+        self, name: str, epochs: SiteEpochs, balance: KeptBalance, engine: Engine, transport: Transport, story: Tell,
+        measured: bool = True,
+    ) -> None:  # fmt: skip
         self.name = name
+        self.companions: list[Companion] = []
+        """They start, stop and are lost with the site; see `companions`."""
         self.running: dict[str, tuple[int, Launchable]] = {}
         self._engine = engine
         self._epochs = epochs
@@ -63,7 +83,8 @@ class SiteBody:
         self._turns: dict[str, threading.Lock] = {}
         self._gone = threading.Event()
         self._preparing = Preparing(engine, self._work, self._tell, self._gone)
-        self._reporting = Reporting(name, engine, transport, self._gone, story, measured)
+        self.balancing = SiteBalancing(name, balance, transport, story, self._fragments)
+        self._reporting = Reporting(name, engine, self.balancing, transport, self._gone, story, measured)
         self.carrier = Carrier(Host(name, epochs.remembered()), host(name), transport, self._perform, story)
         self._watch = threading.Thread(target=self._look_after, name=f"watch-{name}", daemon=True)
 
@@ -72,11 +93,16 @@ class SiteBody:
         self.carrier.start()
         self._reporting.start()
         self._watch.start()
+        for one in self.companions:
+            one.start()
 
     def crash(self) -> None:
         """Be gone at once, as a site that lost its power: nothing is said, nothing ends in order."""
         self._gone.set()
+        for one in self.companions:
+            one.crash()
         self._reporting.stop()
+        self.balancing.crash()
         self.carrier.kill()
         for _, run in list(self.running.values()):
             run.stop()
@@ -86,7 +112,10 @@ class SiteBody:
     def stop(self) -> None:
         """Take no more orders and end what still runs."""
         self._gone.set()
+        for one in self.companions:
+            one.stop()
         self._reporting.stop()
+        self.balancing.stop()
         self.carrier.stop()
         for _, run in list(self.running.values()):
             run.stop()
@@ -100,6 +129,14 @@ class SiteBody:
             stands = run.standing()
             found.append(RunsHere(fragment, epoch, cut_of(stands.fragment, stands.generation)))
         return tuple(found)
+
+    def used_s(self) -> float | None:
+        """CPU seconds that its tasks have taken in this life, as last measured."""
+        return self._reporting.used_s
+
+    def _fragments(self) -> Running:
+        """What runs here, each under its epoch."""
+        return {name: (epoch, run.standing().fragment) for name, (epoch, run) in list(self.running.items())}
 
     def _perform(self, effect: Effect) -> None:
         match effect:

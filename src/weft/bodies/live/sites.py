@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from weft.bodies.live.balancing.kept import KeptBalance
 from weft.bodies.live.carrier import Carrier, Tell
 from weft.bodies.live.epochs import SiteEpochs
 from weft.bodies.live.runtime import Engine
-from weft.bodies.live.site import SiteBody
+from weft.bodies.live.site import Companion, SiteBody
 from weft.bodies.live.state import State
 from weft.bodies.live.transport import Transport
 
@@ -25,6 +26,7 @@ class Sites(Generic[Any_Engine]):
         transport: Transport,
         story: Tell,
         measured: bool = True,
+        companions: Callable[[SiteBody], list[Companion]] = lambda body: [],
     ) -> None:
         self.state = state
         self.lost: set[str] = set()
@@ -33,13 +35,15 @@ class Sites(Generic[Any_Engine]):
         self._transport = transport
         self._story = story
         self._measured = measured
+        self._companions = companions
         self._bodies: dict[str, SiteBody] = {}
 
     def start(self, name: str) -> None:
         """A site begins to take orders, or comes back, knowing only the epochs it was to remember."""
         self.engines[name] = engine = self._engine(name)
-        epochs = SiteEpochs(self.state, name)
-        body = SiteBody(name, epochs, engine, self._transport, self._story, self._measured)
+        epochs, balance = SiteEpochs(self.state, name), KeptBalance(self.state, name)
+        body = SiteBody(name, epochs, balance, engine, self._transport, self._story, self._measured)
+        body.companions += self._companions(body)
         self._bodies[name] = body
         self.lost.discard(name)
         body.start()

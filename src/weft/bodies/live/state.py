@@ -3,7 +3,8 @@
 run.json       the run's id, the deployment it was begun with, where its sinks and sources are: its presence makes
                a folder a state folder
 plan.json      the plan in force; epochs.json, flows.json, closing.json, finished.json: what must not be forgotten
-epochs/        the same of each site, in a file of its own
+epochs/        the same of each site, in a file of its own; lives/: how often it began
+balance.json   the era of balancing; balance/ has what the balancer of each site keeps
 agents/, desk.json: which processes are there, and where
 keys/          who the processes of this run are, where the file names no other keys
 status.json, counts.json, measurements.jsonl, rates.json, decisions.jsonl, story.log: for people and programs; nothing
@@ -35,13 +36,14 @@ from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
 
 LOCK, STOP, REQUESTS, KEYS = "lock", "stop", "requests", "keys"
 AGENTS, DESK_FILE = "agents", "desk.json"
-EPOCHS, EPOCHS_OF_SITES = "epochs.json", "epochs"
+EPOCHS, EPOCHS_OF_SITES, LIVES = "epochs.json", "epochs", "lives"
+BALANCE, BALANCE_OF_SITES = "balance.json", "balance"
 FILES = (
     "plan.json", "epochs.json", "flows.json", "closing.json", "finished.json", "status.json", "counts.json",
     "measurements.jsonl", "measurements.jsonl.1", "rates.json", "decisions.jsonl", "decisions.jsonl.1", "story.log",
-    "temporary", DESK_FILE, STOP, RUN_FILE,
+    "temporary", BALANCE, DESK_FILE, STOP, RUN_FILE,
 )  # fmt: skip
-OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, REQUESTS, KEYS, AGENTS, LOCK)
+OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, LIVES, BALANCE_OF_SITES, REQUESTS, KEYS, AGENTS, LOCK)
 
 STAYS = (LOCK, AGENTS, KEYS)
 
@@ -216,6 +218,14 @@ def why_not_writable(folder: Path) -> str | None:
     if not there.is_dir():
         return f"{there} is not a folder"
     return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written to"
+
+
+def why_not_delivered(path: Path, hidden: Path) -> str | None:
+    """Why results could not get from where they are written to where they are seen, None where they can."""
+    why_not = why_not_writable(path) or why_not_writable(hidden)
+    if why_not is None and path.is_dir() and path.stat().st_dev != path.parent.stat().st_dev:
+        return "is a disk of its own, and results come to it by links from beside it; name a folder on that disk"
+    return why_not
 
 
 def _take(handle: IO[str]) -> None:

@@ -86,24 +86,27 @@ def summary_of(run: RunView) -> dict[str, Any]:
 def _changes(run: RunView) -> list[dict[str, Any]]:
     """Every change that was asked for or advised, in the order of time."""
     asked = [one.as_json() for one in list(run.changes.asked.values())] if run.changes else []
-    advised = run.advising.decisions.advised() if run.advising is not None else []
+    advised = run.decisions.advised() if run.decisions is not None else []
     return sorted([*asked, *advised], key=lambda one: one["at_s"])
 
 
 def _decided(run: RunView) -> dict[str, Any]:
     """What rules say, where some are on: their advice, and the last that was decided on what they wish."""
-    if run.advising is None:
+    if run.decisions is None:
         return {}
-    advice = {"advice": run.advising.latest()} if run.deployment.control.advise is not None else {}
-    return {**advice, "decisions": run.advising.decisions.entries()[-DECISIONS_SHOWN:]}
+    advice: dict[str, Any] = {}
+    if run.advising is not None and run.deployment.control.advise is not None:
+        advice = {"advice": run.advising.latest()}
+    return {**advice, "decisions": run.decisions.entries()[-DECISIONS_SHOWN:]}
 
 
 def _sites(run: RunView) -> dict[str, dict[str, Any]]:
-    """What each site has used, and which process it is."""
+    """What each site has used, which process it is, and what the directory knows of it, where there is one."""
     if run.progress is None or run.sites is None:
         return {}
     used = run.progress.sites(run.deployment, run.flowing_s)
-    return {site: {**values, **run.sites.about(site)} for site, values in used.items()}
+    known = {site: {"directory": run.finding.of_site(site)} for site in used} if run.finding is not None else {}
+    return {site: {**values, **run.sites.about(site), **known.get(site, {})} for site, values in used.items()}
 
 
 def _asked(run: RunView) -> list[Query]:

@@ -46,6 +46,25 @@ def reporter(site: str) -> Address:
     return Address("reporter", site)
 
 
+def directory(site: str) -> Address:
+    """Who keeps a site's part of the directory: it speaks with those of other sites."""
+    return Address("directory", site)
+
+
+FINDING = Address("finding")
+"""Who asks the directory, at the desk."""
+
+
+def guide(site: str) -> Address:
+    """Who puts others' questions to the directory at a site."""
+    return Address("guide", site)
+
+
+def balancer(site: str, era: int) -> Address:
+    """Who balances a site in an era: what is said in one era reaches nobody in another."""
+    return Address(f"balancer {era}", site)
+
+
 Deliver = Callable[[Address, bytes], None]
 
 

@@ -18,7 +18,7 @@ def serves(deployment: Deployment, fragment: Fragment, query: str) -> bool:
     if fragment.query is None:
         return source_of(fragment.outputs[0]) in flow.sources_of(query)
     behind = {node.stream for node in flow.behind(query)}
-    return fragment.query == query or any(f"{fragment.query}.{name}" in behind for name in fragment.operators)
+    return fragment.query == query or any(stream in behind for stream in fragment.streams)
 
 
 class Uptime:

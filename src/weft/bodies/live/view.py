@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:  # who only reads what a run has left does without Spark
     from weft.bodies.live.advising import Advising
     from weft.bodies.live.changes import Changes
+    from weft.bodies.live.directory.finding import Finding
     from weft.bodies.live.house import House
     from weft.bodies.live.measure import Meter
     from weft.bodies.live.moves import Asked
@@ -16,6 +17,7 @@ if TYPE_CHECKING:  # who only reads what a run has left does without Spark
     from weft.model import Deployment, Placement
     from weft.model.wishes import By, Wish
     from weft.plan.changing.fragments import Fragment
+    from weft.protocol.control import Decisions
 
 
 class RunView(Protocol):
@@ -34,6 +36,7 @@ class RunView(Protocol):
     progress: Progress | None
     changes: Changes | None
     advising: Advising | None
+    finding: Finding | None
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
@@ -42,6 +45,10 @@ class RunView(Protocol):
     @property
     def down(self) -> dict[str, str]:
         """Fragments that do not run at the moment, and why."""
+
+    @property
+    def decisions(self) -> Decisions | None:
+        """What rules and sites that balance wished; None where none may."""
 
     @property
     def crashed(self) -> set[str]:

@@ -31,6 +31,7 @@ class Plane:
         self.paused: Callable[[], None] = lambda: None
         self._sites = np.array(list(layout.sites.values()), np.int64)
         self._busy = np.zeros(len(self._sites), np.int64)
+        self._operators = np.array(list(layout.operators.values()), np.int64)
         self._makers = np.array([*layout.sources.values(), *layout.operators.values()], np.int64)
         shorten(self.m, self._makers)
         start_sources(self.m, self.x)
@@ -95,6 +96,14 @@ class Plane:
     def get(self, handle: int, column: int) -> int:
         """One number of the memory."""
         return int(self.m[handle + column])
+
+    def counts(self, column: int) -> dict[tuple[str, str], int]:
+        """One number of every operator's first row."""
+        return dict(zip(self.layout.operators, self.m[self._operators + column].tolist(), strict=True))
+
+    def totals(self, column: int) -> dict[tuple[str, str], int]:
+        """A count of every operator over all instances it has had."""
+        return {**self.counts(column), **{name: self.total(name, column) for name in self.layout.instances}}
 
     def settle(self, at_ns: int) -> c.Ints:
         """Books the part of services and stays that lies before a moment; how long each site was busy so far."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from weft.bodies.twin.control.feeding_back import FeedingBack
 from weft.bodies.twin.control.interruption import Interrupted, Interruption
 from weft.bodies.twin.control.observing import Observing
 from weft.bodies.twin.control.steering import MOVE_MS_PER_RECORD, Steering, interrupts
@@ -94,7 +95,7 @@ def run(
     begins = begins if costs is None else (deployment, placement)
     steering = Steering(deployment, placement, plane, capacities, move_ms_per_record, instances, begins, control)
     observed: list[Observed] = []
-    _observe(deployment, plane, steering, observe_s, observed)
+    feeding = _observe(deployment, plane, steering, observe_s, observed, costs is None)
     warnings = before_warnings(deployment, placement, rates)
     try:
         _carry_out(plane, steering, seconds, warmup_s, progress)
@@ -111,7 +112,7 @@ def run(
         for query, later in zip(deployment.queries, plane.measures.after_start, strict=True):
             result.queries[query.name]["after_start_ms"] = later.summary()
         result = told(*asked, result, costs)
-    _tell_decisions(result, deployment, steering, site_of if costs is not None else str)
+    _tell_decisions(result, deployment, steering, feeding, site_of if costs is not None else str)
     result.wall_s = round(time.perf_counter() - began, 6)
     if plot is not None:
         from weft.bodies.twin.outcome.plot import draw
@@ -120,8 +121,12 @@ def run(
     return result
 
 
-def _tell_decisions(result: Result, deployment: Deployment, steering: Steering, named: Callable[[str], str]) -> None:
-    """What was changed, by whom, and what rules wished; `named` tells how a site is called."""
+def _tell_decisions(
+    result: Result, deployment: Deployment, steering: Steering, feeding: FeedingBack | None,
+    named: Callable[[str], str],
+) -> None:  # fmt: skip
+    """What was changed, by whom, what rules wished, what sites know; `named` tells how a site is called."""
+    result.slack_ms = feeding.slack(steering.records.now_ns / NS_PER_S) if feeding is not None else None
     result.changes = steering.changes_made(named)
     if steering.advising is not None:
         result.decisions = steering.rounds.decisions.entries()
@@ -130,14 +135,24 @@ def _tell_decisions(result: Result, deployment: Deployment, steering: Steering, 
 
 
 def _observe(
-    deployment: Deployment, plane: Plane, steering: Steering, observe_s: float | None, into: list[Observed]
-) -> None:
-    """Has a run measured every period, for whoever asks and for the controller."""
+    deployment: Deployment, plane: Plane, steering: Steering, observe_s: float | None, into: list[Observed],
+    feeds_back: bool,
+) -> FeedingBack | None:  # fmt: skip
+    """Has a run measured every period, for whoever asks and for the controller; where relief is on, for sites too."""
     if observe_s is not None:
         Observing(deployment, plane, steering, observe_s, into.append)
     period_s, advising = looks_every_s(deployment), steering.advising
-    if period_s is not None and advising is not None:
-        Observing(deployment, plane, steering, period_s, advising.seen)
+    if period_s is None or advising is None:
+        return None
+    feeding = FeedingBack(deployment, steering) if feeds_back and deployment.control.relief is not None else None
+
+    def told(seen: Observed) -> None:
+        advising.seen(seen)
+        if feeding is not None:
+            feeding.seen(seen)
+
+    Observing(deployment, plane, steering, period_s, told)
+    return feeding
 
 
 def prepared(
@@ -176,5 +191,6 @@ def _carry_out(plane: Plane, steering: Steering, seconds: float, warmup_s: float
 
 def _moments(warmup_ns: int, until_ns: int) -> list[int]:
     """Where a run looks at its sites, its warm-up and its end included."""
-    steps = {k * -(-until_ns // SERIES_N) for k in range(1, SERIES_N)}
+    step_ns = -(-until_ns // SERIES_N)
+    steps = {k * step_ns for k in range(1, SERIES_N)}
     return sorted(moment for moment in {*steps, warmup_ns, until_ns} if 0 < moment <= until_ns)

@@ -15,7 +15,8 @@ from weft.plan import NoPlacement, place
 from weft.plan.changing.next_plan import why_taken
 from weft.plan.changing.running_plan import Impossible
 from weft.plan.dataflow.ordering import with_ordering
-from weft.plan.dataflow.sharing import is_on, shared, stands_by_meaning
+from weft.plan.dataflow.sharing import are_together, is_on, shared, stands_by_meaning
+from weft.plan.dataflow.together import with_together
 
 Seen = Callable[[Deployment], Deployment]
 """A deployment as planners are to see it: with what was measured, and what a hop costs."""
@@ -33,8 +34,11 @@ def coming(
     written = _written(deployment, queries, control)
     whole = replace(deployment, queries=(*deployment.queries, *written))
     stands = stands_by_meaning(whole, names) if is_on(whole) else {}
-    if stands:
-        whole = replace(shared(replace(whole, sharing=None), stands), sharing=deployment.sharing)
+    alone = shared(replace(whole, sharing=None), stands) if stands else replace(whole, sharing=None)
+    if is_on(deployment) and are_together(deployment):
+        alone = with_together(alone, names)
+    if alone.sharing is not None:
+        whole, stands = replace(alone, sharing=deployment.sharing), dict(alone.sharing.stands)
     new = tuple(query for query in whole.queries if query.name in names)
     try:
         planned = place(seen(_pinned(whole, running)), seed=seed)

@@ -47,11 +47,11 @@ def _drains(deployment: Deployment, old: Fragment, after: tuple[Fragment, ...]) 
         return () if goes_on or not old.channels else old.channels
     flow = dataflow(deployment)
     drains: dict[str, None] = {}
-    for name in old.operators:
-        new = next((one for one in after if one.query == old.query and name in one.operators), None)
+    for made in old.streams:
+        new = next((one for one in after if made in one.streams), None)
         if new is None:
             continue  # its query is removed: what waits for it is nobody's
-        for stream in flow.node(f"{old.query}.{name}").inputs:
+        for stream in flow.node(made).inputs:
             if stream in old.channels and flow.makes(stream) and stream not in new.channels:
                 drains[stream] = None
     return tuple(drains)
@@ -63,14 +63,13 @@ def relays_kept(deployment: Deployment, before: tuple[Fragment, ...], placement:
     A relay that runs has given away what it read; who comes later reads the source whole, through a relay of its own.
     """
     found = dict(relays_of(before))
-    known = {fragment.query for fragment in before}
+    known = {name for fragment in before for name in fragment.queries}
     for query in deployment.queries:
         for name, source in () if query.name in known else _read_elsewhere(deployment, query, placement):
             found[query.name, name, source] = f"{source}@{query.name}.{name}"
     for fragment in before:
-        for name in fragment.operators:
+        for name, stream in zip(fragment.trunk, fragment.streams, strict=False):  # branches read no source
             assert fragment.query is not None
-            stream = f"{fragment.query}.{name}"
             if stream not in placement.homes:
                 continue
             for upstream in deployment.query(fragment.query).operator(name).from_:

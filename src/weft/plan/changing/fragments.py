@@ -4,15 +4,18 @@ A fragment has a trunk, the operators that lie in its streaming plan and end in 
 operators that map each batch of the trunk. An operator joins the fragment of what it reads when both run on one
 site and, for a branch: it is stateless and reads that alone; into a trunk: what it reads feeds nothing else, holds
 no second stateful operator, and hands through the event time that its watermark needs.
+What queries share is fused across them: stateless operators of one query that read nothing but a stream that another
+makes for both (`control.share`) are branches of the fragment that makes it, under their full names (`query.operator`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from weft.model import Dataflow, Deployment, Node, Placement, Query, dataflow
+from weft.plan.changing.fusing import Group, fuse
 from weft.plan.dataflow.event_times import Passes, Stateful, watermark_of
 
 Relays = Mapping[tuple[str, str, str], str]
@@ -20,8 +23,9 @@ Relays = Mapping[tuple[str, str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Operators of one query on one site, run as one Spark streaming query; a relay has no operators.
+    """Operators on one site, run as one Spark streaming query; a relay has no operators.
 
+    Trunk and the first query's branches are named as that query does, branches of other queries by their streams.
     `relayed` tells which operator reads which source through a relay's stream, where it does not read it directly.
     """
 
@@ -39,7 +43,7 @@ class Fragment:
 
     @property
     def query(self) -> str | None:
-        """The query that its operators and sinks are named in; None for a relay of a source, which belongs to all."""
+        """The query that its trunk is named in; None for a relay of a source, which belongs to all."""
         return self.queries[0] if self.queries else None
 
     @property
@@ -48,22 +52,22 @@ class Fragment:
         return self.trunk + self.branches
 
     @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams of all its operators, upstream first."""
+        return tuple(self.stream(name) for name in self.operators)
+
+    def stream(self, name: str) -> str:
+        """The stream of an operator as it is named here."""
+        return name if "." in name else f"{self.query}.{name}"
+
+    def name(self, stream: str) -> str:
+        """What the operator of a stream is called here."""
+        return stream.removeprefix(f"{self.query}.")
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """All it reads: sources where they enter, channels from elsewhere."""
         return self.sources + self.channels
-
-
-@dataclass(slots=True)
-class _Group:
-    """Operators that will be a fragment, by their streams."""
-
-    trunk: list[str]
-    branches: list[str] = field(default_factory=list)
-    stateful: str | None = None
-
-    @property
-    def streams(self) -> list[str]:
-        return self.trunk + self.branches
 
 
 def cut(
@@ -79,8 +83,13 @@ def cut(
     """
     fragments: list[Fragment] = []
     relayed: dict[str, str] = {}
+    groups = {query.name: _groups(deployment, query, placement.homes, stateful, passes) for query in deployment.queries}
+    if deployment.sharing is not None:
+        fuse(deployment, placement.homes, groups)
+    group_of = {stream: group for own in groups.values() for group in own for stream in group.streams}
     for query in deployment.queries:
-        fragments.extend(_of_query(deployment, query, placement.homes, stateful, passes, relayed, relays or {}))
+        made = _of_query(deployment, query, placement.homes, groups[query.name], group_of, relayed, relays or {})
+        fragments.extend(made)
     if any(dataflow(deployment).reads_others(query.name) for query in deployment.queries):
         fragments = list(upstream_first(tuple(fragments)))
     first = [
@@ -124,13 +133,15 @@ def without_unused(fragments: tuple[Fragment, ...], flow: Dataflow) -> tuple[Fra
     sinks = {outlet.name for outlet in flow.outlets}
     left = []
     for one in fragments:
-        kept = {name for name in one.operators if flow.makes(f"{one.query}.{name}")}
+        kept = {name for name in one.operators if flow.makes(one.stream(name))}
         trunk, branches = (tuple(name for name in names if name in kept) for names in (one.trunk, one.branches))
         shown = tuple(name for name in one.sinks if name in sinks)
         if (one.operators and not trunk) or (one.sinks and not one.operators and not shown):
             continue
         relayed = tuple((name, stream) for name, stream in one.relayed if name in kept)
-        left.append(replace(one, trunk=trunk, branches=branches, sinks=shown, relayed=relayed))
+        by = {one.stream(name).partition(".")[0] for name in (*trunk, *branches)}
+        queries = tuple(name for name in one.queries if name in by) if trunk else one.queries
+        left.append(replace(one, queries=queries, trunk=trunk, branches=branches, sinks=shown, relayed=relayed))
     while True:
         read = {stream for one in left for stream in one.channels}
         less = [replace(one, outputs=tuple(stream for stream in one.outputs if stream in read)) for one in left]
@@ -162,14 +173,12 @@ def _of_query(
     deployment: Deployment,
     query: Query,
     homes: Mapping[str, str],
-    stateful: Stateful,
-    passes: Passes,
+    groups: list[Group],
+    group_of: Mapping[str, Group],
     relayed: dict[str, str],
     relays: Relays,
 ) -> list[Fragment]:
     flow = dataflow(deployment)
-    groups = _groups(deployment, query, homes, stateful, passes)
-    group_of = {stream: group for group in groups for stream in group.streams}
     fragments: list[Fragment] = []
     for group in groups:
         nodes = [flow.node(stream) for stream in group.streams]
@@ -200,7 +209,7 @@ def _of_query(
         ]
         here = [
             outlet.name
-            for outlet in flow.outlets_of(query.name)
+            for outlet in flow.outlets
             if outlet.stream in group.streams and outlet.site(flow, homes) == site
         ]
         first = group.stateful or group.trunk[0]
@@ -208,9 +217,9 @@ def _of_query(
             Fragment(
                 id=first,
                 site=site,
-                queries=(query.name,),
+                queries=tuple(dict.fromkeys(name for node in nodes for name in node.queries)),
                 trunk=tuple(flow.node(stream).operator.name for stream in group.trunk),
-                branches=tuple(flow.node(stream).operator.name for stream in group.branches),
+                branches=tuple(stream.removeprefix(f"{query.name}.") for stream in group.branches),
                 stateful=None if group.stateful is None else flow.node(group.stateful).operator.name,
                 sources=tuple(sources),
                 channels=tuple(channels),
@@ -244,10 +253,10 @@ def _relay_id(query: Query, label: str) -> str:
 
 def _groups(
     deployment: Deployment, query: Query, homes: Mapping[str, str], stateful: Stateful, passes: Passes
-) -> list[_Group]:
+) -> list[Group]:
     flow = dataflow(deployment)
-    groups: list[_Group] = []
-    group_of: dict[str, _Group] = {}
+    groups: list[Group] = []
+    group_of: dict[str, Group] = {}
     for node in flow.owned(query.name):
         keeps_state = stateful(query, node.operator)
         # Only what this query makes itself is in a group here: between queries there is always a channel.
@@ -260,7 +269,7 @@ def _groups(
                 group.branches.append(node.stream)
             group_of[node.stream] = group
             continue
-        group = _Group([], [], node.stream if keeps_state else None)
+        group = Group([], [], node.stream if keeps_state else None)
         for other in dict.fromkeys(upstream):
             joined = group_of[other]
             if joined not in groups or not _absorbable(deployment, query, node, other, joined, passes):
@@ -279,7 +288,7 @@ def _feeds_only(flow: Dataflow, stream: str, reader: str) -> bool:
     return [node.stream for node in flow.readers(stream)] == [reader] and not flow.shown(stream)
 
 
-def _absorbable(deployment: Deployment, query: Query, node: Node, upstream: str, group: _Group, passes: Passes) -> bool:
+def _absorbable(deployment: Deployment, query: Query, node: Node, upstream: str, group: Group, passes: Passes) -> bool:
     """Whether a whole upstream group may lie in an operator's trunk."""
     flow = dataflow(deployment)
     if group.stateful is not None or group.branches or group.trunk[-1] != upstream:

@@ -149,7 +149,7 @@ def _taken_over(now: RunningPlan, wish: TakeOver, rules: Rules) -> tuple[Deploym
         if any(sink.from_ == operator.name and sink.site == site for sink in query.sinks):
             return Impossible(f"the sink of {stream} stands at {site}, which is gone")
     for fragment in now.fragments:
-        ends = {wish.homes[f"{fragment.query}.{name}"] for name in fragment.operators if fragment.site == site}
+        ends = {wish.homes[stream] for stream in fragment.streams if fragment.site == site}
         if len(ends) > 1:
             return Impossible(f"{' and '.join(fragment.operators)} run as one, and can only be taken over together")
     return _moved(now, wish.homes, _asked_by(wish), rules, has_room=True)
@@ -164,7 +164,7 @@ def _elsewhere(fragment: Fragment, wish: TakeOver) -> Fragment:
     """A fragment of a site that is gone, whole, at the site that takes it over; any other as it is."""
     if fragment.site != wish.site or not fragment.operators:
         return fragment
-    return replace(fragment, site=wish.homes[f"{fragment.query}.{fragment.operators[0]}"])
+    return replace(fragment, site=wish.homes[fragment.streams[0]])
 
 
 def _scaled(now: RunningPlan, wish: ScaleTo, rules: Rules) -> tuple[Deployment, Placement] | Impossible:
@@ -234,8 +234,9 @@ def _with_added(now: RunningPlan, wish: AddQuery, fragments: tuple[Fragment, ...
     """What runs as it was cut, and what comes; cut anew is only a query whose stream is read and stayed inside."""
     new = {query.name for query in wish.queries}
     given = {stream for one in now.fragments for stream in one.outputs}
+    host = {stream: one.query for one in now.fragments for stream in one.streams}
     inside = {
-        name.partition(".")[0]
+        host.get(name, name.partition(".")[0])
         for query in wish.queries
         for operator in query.operators
         for name in operator.from_
@@ -245,6 +246,9 @@ def _with_added(now: RunningPlan, wish: AddQuery, fragments: tuple[Fragment, ...
     here = {one.id for one in kept}
     wanted = {*new, *inside, None}
     more = tuple(one for one in fragments if one.query in wanted and one.id not in here)
+    run_on = {stream for one in kept for stream in one.streams}
+    if any(stream in run_on for one in more for stream in one.streams):
+        return fragments  # what is cut anew takes operators along that ran apart until now
     relays = tuple(one for one in (*kept, *more) if one.query is None)
     others = tuple(one for one in (*kept, *more) if one.query is not None)
     return (*relays, *(upstream_first(others) if inside else others))

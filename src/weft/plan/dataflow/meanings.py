@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
+from hashlib import sha256
 
 from weft.model import Dataflow, Deployment, Node, Query, dataflow
 from weft.model.dataflow import SameDeployment
@@ -22,6 +23,17 @@ Names = tuple[str, ...] | None
 def meanings(deployment: Deployment) -> Mapping[str, Relation]:
     """What every stream of a deployment holds, sources included; made once for it."""
     return _made(SameDeployment(deployment))
+
+
+def stream_names(deployment: Deployment) -> Mapping[str, str]:
+    """Short names of what streams that operators make hold: equal where meanings are, whoever works them out."""
+    return _named(SameDeployment(deployment))
+
+
+@lru_cache(maxsize=16)
+def _named(key: SameDeployment) -> Mapping[str, str]:
+    known, nodes = meanings(key.deployment), dataflow(key.deployment).nodes
+    return {node.stream: sha256(known[node.stream].key.encode()).hexdigest()[:32] for node in nodes}
 
 
 @lru_cache(maxsize=16)

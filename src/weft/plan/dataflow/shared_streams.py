@@ -24,7 +24,9 @@ def shared_streams(deployment: Deployment) -> list[dict[str, Any]]:
         operators = [one for one, other in sharing.stands.items() if other == stream]
         if not flow.makes(stream):
             continue
+        # One that was made of several is work that nobody wrote.
         saved = sum(before.get(one, 0.0) - now.get(one, 0.0) for one in operators)
+        saved -= now[stream] if stream not in before else 0.0
         found.append({"stream": stream, "queries": list(queries), "operators": operators, "saves": round(saved, 3)})
     return found
 

@@ -19,6 +19,8 @@ from weft.model import Cost, Dataflow, Deployment, Node, Operator, Query, Sharin
 from weft.plan.dataflow.containing import as_rates_are, contained, is_contained
 from weft.plan.dataflow.meanings import meanings
 from weft.plan.dataflow.real_time import real_time
+from weft.plan.dataflow.together import divided, with_together
+from weft.plan.dataflow.unread import without_lost_parts, without_unread
 from weft.spec import Relation, with_reads_from
 
 COST_MS = 0.001
@@ -29,7 +31,13 @@ def with_sharing(deployment: Deployment) -> Deployment:
     """The same deployment, its equal operators made once where `control.share` asks for it; again changes nothing."""
     if deployment.sharing is not None or not is_on(deployment):
         return deployment
-    return shared(deployment, stands_by_meaning(deployment))
+    found = shared(deployment, stands_by_meaning(deployment))
+    return with_together(found) if are_together(deployment) else found
+
+
+def are_together(deployment: Deployment) -> bool:
+    """True if aggregates that differ in their filters are to be one."""
+    return deployment.control.share is not None and deployment.control.share.together
 
 
 def is_on(deployment: Deployment) -> bool:
@@ -47,8 +55,19 @@ def resumed(
     names = {query.name for query in deployment.queries}
     held = {stream: other for stream, other in stands.items() if _query_of(stream) in names & before}
     new = stands_by_meaning(deployment, names - before) if is_on(deployment) else {}
-    left = _left_over(names, held, operators)
-    return shared(replace(deployment, queries=(*deployment.queries, *left)), {**held, **new}, deployment.queries)
+    made = {other: operators[other] for other in held.values() if _is_made_of_several(operators, other)}
+    through = {stream: other for stream, other in held.items() if other in made}
+    equal = {stream: other for stream, other in held.items() if other not in made}
+    left = _left_over(names, held, {**operators, **made})
+    whole = replace(deployment, queries=(*deployment.queries, *left))
+    found = shared(whole, {**equal, **new}, deployment.queries, made.keys())
+    if made:
+        found = divided(replace(found, sharing=found.sharing or Sharing(deployment.queries)), made, through)
+    return with_together(found, names - before) if is_on(deployment) and are_together(deployment) else found
+
+
+def _is_made_of_several(operators: Mapping[str, Operator], stream: str) -> bool:
+    return stream in operators and bool(operators[stream].parts)
 
 
 def _left_over(names: Set[str], stands: Mapping[str, str], operators: Mapping[str, Operator]) -> tuple[Query, ...]:
@@ -97,7 +116,7 @@ def left_by(deployment: Deployment, name: str) -> Deployment:
         return replace(deployment, queries=tuple(one for one in queries if one.name != name))
     stands = {stream: other for stream, other in deployment.sharing.stands.items() if _query_of(stream) != name}
     written = tuple(one for one in deployment.sharing.written if one.name != name)
-    return without_unread(replace(deployment, queries=queries, sharing=Sharing(written, stands)))
+    return without_lost_parts(without_unread(replace(deployment, queries=queries, sharing=Sharing(written, stands))))
 
 
 def as_written(deployment: Deployment) -> Deployment:
@@ -134,8 +153,11 @@ def _may_run_there(node: Node, other: Node) -> bool:
     return node.operator.site is None or node.operator.site == other.operator.site
 
 
-def shared(deployment: Deployment, stands: Mapping[str, str], written: tuple[Query, ...] | None = None) -> Deployment:
-    """A deployment in which streams stand for others; those that nobody reads any more are gone."""
+def shared(
+    deployment: Deployment, stands: Mapping[str, str], written: tuple[Query, ...] | None = None,
+    kept: Set[str] = frozenset(),
+) -> Deployment:  # fmt: skip
+    """A deployment in which streams stand for others; those that nobody reads any more are gone, but for some."""
     if not stands:
         return deployment
     flow, known = dataflow(deployment), meanings(deployment)
@@ -145,7 +167,7 @@ def shared(deployment: Deployment, stands: Mapping[str, str], written: tuple[Que
     )
     sharing = Sharing(deployment.queries if written is None else written, dict(stands))
     made = replace(deployment, queries=queries, sharing=sharing)
-    return without_unread(made)
+    return without_unread(made, kept)
 
 
 def _is_read_there(flow: Dataflow, known: Mapping[str, Relation], stream: str, stands: Mapping[str, str]) -> bool:
@@ -209,17 +231,3 @@ def _picking(query: Query, operator: Operator, stream: str, known: Mapping[str, 
 
 def _escaped(name: str) -> str:
     return name.replace("`", "``")
-
-
-def without_unread(deployment: Deployment) -> Deployment:
-    """A deployment without operators that nothing reads, and without removed queries of which nothing is left."""
-    while True:
-        flow = dataflow(deployment)
-        unread = {node.stream for node in flow.nodes if not flow.readers(node.stream) and not flow.shown(node.stream)}
-        if not unread:
-            return replace(deployment, queries=tuple(one for one in deployment.queries if one.operators))
-        queries = tuple(
-            replace(query, operators=tuple(one for one in query.operators if f"{query.name}.{one.name}" not in unread))
-            for query in deployment.queries
-        )
-        deployment = replace(deployment, queries=queries)

@@ -21,7 +21,7 @@ from weft.plan.foreseeing.waits import BUSY_MAX, Wait, after_step, into, ways_of
 from weft.plan.network.paths import Paths
 from weft.plan.observing.believed import believed
 from weft.plan.observing.execution import Line, fitted
-from weft.plan.observing.forecast import AUTO, Forecast, forecast
+from weft.plan.observing.forecast import AUTO, SAMPLES_MAX, Forecast, forecast
 
 T = TypeVar("T")
 
@@ -121,9 +121,11 @@ def _tuples(part: Mapping[str, list[T]]) -> dict[str, tuple[T, ...]]:
 def _forecasts(deployment: Deployment, past: Sequence[Observed], steps: int, method: str) -> dict[str, Forecast]:
     """What every source will give; any other may go ahead of it. A period without a rate counts as the one before."""
     series = {source.name: _series(source.name, past) for source in deployment.sources}
+    lately = {name: np.asarray(rates[-SAMPLES_MAX:], float) for name, rates in series.items()}
     found = {}
-    for name, own in series.items():
-        others = {other: rates for other, rates in series.items() if other != name and len(rates) == len(own)}
+    for name, own in lately.items():
+        long = len(series[name])
+        others = {other: rates for other, rates in lately.items() if other != name and len(series[other]) == long}
         one = forecast(own, steps, method, others)
         if one is not None:
             found[name] = one

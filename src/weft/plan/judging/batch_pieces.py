@@ -90,7 +90,7 @@ def _piece(
     channels: tuple[tuple[str, float], ...],
 ) -> Piece:  # fmt: skip
     query = None if fragment.query is None else deployment.query(fragment.query)
-    operators = [] if query is None else [query.operator(name) for name in fragment.operators]
+    operators = [flow.node(stream).operator for stream in fragment.streams]
     intakes = tuple(
         Intake(name, rates.per_s[name], flow.sources[name].facts.born_outside_spark) for name in fragment.sources
     )
@@ -102,9 +102,8 @@ def _piece(
         if outlet.name in fragment.sinks:
             outgoing.append(Outgoing(None, outlet.query, _share(_rate(rates, outlet.stream), taken_per_s)))
     work_ms = costs.record_ms * taken_per_s
-    for operator in operators:
-        node = flow.node(f"{fragment.query}.{operator.name}")
-        work_ms += record_cost_ms(operator, costs) * sum(_rate(rates, stream) for stream in node.inputs)
+    for node in map(flow.node, fragment.streams):
+        work_ms += record_cost_ms(node.operator, costs) * sum(_rate(rates, stream) for stream in node.inputs)
     kept = None if query is None or fragment.stateful is None else query.operator(fragment.stateful)
     updates = query is not None and any(sink.mode == "update" for sink in query.sinks)
     return Piece(

@@ -81,8 +81,10 @@ def why_ideal(deployment: Deployment) -> str | None:
     control = deployment.control
     if any(site.batch is not None for site in deployment.sites):
         return "sites say themselves how their batches fall"
-    if control.balance is not None or control.scale is not None:
-        return "`balance` and `scale` act in the twin, not yet live"
+    if control.balance is not None:
+        return "what `balance` moves is foreseen by what sites can do"
+    if control.scale is not None:
+        return "`scale` acts in the twin, not yet live"
     if control.serve != type(control.serve)():
         return "`serve` is of the twin"
     if any(isinstance(what, PartitionAt) for what in deployment.scenario):

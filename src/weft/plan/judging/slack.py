@@ -54,3 +54,20 @@ def ways(
     through = {node.stream: to[node.stream] + rest[node.stream] for node in behind if rest[node.stream] >= 0}
     straight = [rest[name] for name in flow.sources if name in rest]
     return Ways(through, max([*through.values(), *straight], default=0.0))
+
+
+def local_slack(
+    deployment: Deployment, query: str, homes: Mapping[str, str], visit_ms: Mapping[str, float],
+    measured_ms: float | None, paths: Paths,
+) -> dict[str, float] | None:  # fmt: skip
+    """The slack of each operator as a site reckons it from what was fed back; None where that is not all there is.
+
+    `measured_ms` is what results took from end to end: what the sum of the way's parts leaves out of it, or has too
+    much, counts on every way alike.
+    """
+    promised_ms = deployment.query(query).promise.latency_ms
+    behind = dataflow(deployment).behind(query)
+    if promised_ms is None or measured_ms is None or any(node.stream not in visit_ms for node in behind):
+        return None
+    found = ways(deployment, query, homes, visit_ms, paths)
+    return found.slack_ms(promised_ms, measured_ms - found.slowest_ms)

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from weft.plan.observing.correlation import Floats, correlations
+
+Series = Sequence[float] | Floats
+Ints = NDArray[np.intp]
 
 LAST, AVERAGE, TREND, LEADER, AUTO = "last", "average", "trend", "leader", "auto"
 SAMPLES_MIN, SAMPLES_MAX = 5, 40  # of fewer only the last tells something, and older ones nothing of the next minute
@@ -35,28 +39,49 @@ class Forecast:
 
 def last(series: Floats, steps: int) -> Floats:
     """It goes on as it was in the last period."""
-    return np.repeat(series[:, None], steps, axis=1)
+    return _level(series, steps)
 
 
 def average(series: Floats, steps: int) -> Floats:
     """It goes on as it was on the mean of the last few periods."""
-    sums = np.concatenate([[0.0], np.cumsum(series)])
-    ends = np.arange(1, len(series) + 1)
-    starts = np.maximum(0, ends - AVERAGED_N)
-    return np.repeat(((sums[ends] - sums[starts]) / (ends - starts))[:, None], steps, axis=1)
+    sums = series.cumsum()
+    sums[AVERAGED_N:] -= sums[:-AVERAGED_N].copy()
+    return _level(sums / _counts(len(series)), steps)
+
+
+def _level(values: Floats, steps: int) -> Floats:
+    found: Floats = values.repeat(steps).reshape(-1, steps)
+    return found
+
+
+@lru_cache(maxsize=SAMPLES_MAX)
+def _counts(count: int) -> Floats:
+    """Of how many samples each average of the last few is."""
+    counts: Floats = np.minimum(np.arange(1.0, count + 1.0), float(AVERAGED_N))
+    return counts
 
 
 def trend(series: Floats, steps: int) -> Floats:
     """Holt's linear smoothing with a damped slope: it goes on to rise or fall, ever less."""
-    levels, slopes = np.empty(len(series)), np.empty(len(series))
-    level, slope = float(series[0]), 0.0
-    for at, value in enumerate(series.tolist()):
+    values = series.tolist()
+    level, slope = values[0], 0.0
+    found: list[float] = []
+    for value in values:
         before = level
-        level = LEVEL * value + (1.0 - LEVEL) * (level + DAMPING * slope)
-        slope = SLOPE * (level - before) + (1.0 - SLOPE) * DAMPING * slope
-        levels[at], slopes[at] = level, slope
-    reach = np.cumsum(DAMPING ** np.arange(1, steps + 1))
-    return levels[:, None] + slopes[:, None] * reach[None, :]
+        level = LEVEL * value + _REST * (level + DAMPING * slope)
+        slope = SLOPE * (level - before) + _SLOPE_REST * slope
+        found += (level, slope)
+    both = np.array(found).reshape(-1, 2)
+    return both[:, :1] + both[:, 1:] * _reach(steps)
+
+
+_REST, _SLOPE_REST = 1.0 - LEVEL, (1.0 - SLOPE) * DAMPING
+
+
+@lru_cache(maxsize=SAMPLES_MAX)
+def _reach(steps: int) -> Floats:
+    """How many times its slope a damped trend has risen after so many steps."""
+    return np.cumsum(DAMPING ** np.arange(1, steps + 1))
 
 
 def leader(series: Floats, steps: int, other: Floats, lag: int) -> Floats:
@@ -70,26 +95,23 @@ def leader(series: Floats, steps: int, other: Floats, lag: int) -> Floats:
     return np.asarray(series[:, None] * ratio)
 
 
-def leading(series: Sequence[float], others: Mapping[str, Sequence[float]], lag_max: int) -> tuple[str, int] | None:
+def leading(series: Series, others: Mapping[str, Series], lag_max: int) -> tuple[str, int] | None:
     """The stream that goes ahead of this one, and by how many periods: that of the greatest correlation (eq. 3.7).
 
     None where none is correlated well, where a stream is silent or constant, or where too few samples lie side by side.
     """
-    own, best = np.asarray(series, float), (CORRELATION_MIN, "", 0)
-    for name, other in others.items():
-        for lag in range(1, min(lag_max, len(own) - OVERLAP_MIN) + 1):
-            found = _correlation(own[lag:], np.asarray(other, float)[-len(own) :][:-lag])
-            if found > best[0] + 1e-9:
-                best = (found, name, lag)
-    return best[1:] if best[1] else None
-
-
-def _correlation(one: Floats, other: Floats) -> float:
-    if len(one) != len(other) or len(one) < OVERLAP_MIN:
-        return 0.0
-    a, b = one - one.mean(), other - other.mean()
-    size = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / size if size > 1e-12 * max(1.0, float(abs(one).max() * abs(other).max())) else 0.0
+    own = np.asarray(series, float)
+    names = [name for name, other in others.items() if len(other) >= len(own)]
+    lags = min(lag_max, len(own) - OVERLAP_MIN)
+    if not names or lags < 1:
+        return None
+    found = correlations(own, np.array([others[name][-len(own) :] for name in names], float), lags)
+    best, at = CORRELATION_MIN, -1
+    flat = found.ravel()
+    for place in np.flatnonzero(flat > CORRELATION_MIN).tolist():
+        if flat[place] > best + 1e-9:  # of those that are as good but for rounding the first is taken
+            best, at = float(flat[place]), place
+    return (names[at // lags], at % lags + 1) if at >= 0 else None
 
 
 Method = Callable[[Floats, int], Floats]
@@ -98,7 +120,7 @@ METHODS: Mapping[str, Method] = {LAST: last, AVERAGE: average, TREND: trend}
 
 
 def forecast(
-    series: Sequence[float], steps: int, method: str = AUTO, others: Mapping[str, Sequence[float]] | None = None
+    series: Series, steps: int, method: str = AUTO, others: Mapping[str, Series] | None = None
 ) -> Forecast | None:
     """What a stream will give in each of the next periods; None where nothing was ever measured of it.
 
@@ -109,7 +131,7 @@ def forecast(
     if not len(own):
         return None
     rivals = {name: made(own, steps) for name, made in METHODS.items() if method in (name, AUTO)}
-    led = leading(own.tolist(), others or {}, steps) if method in (LEADER, AUTO) and len(own) >= SAMPLES_MIN else None
+    led = leading(own, others or {}, steps) if method in (LEADER, AUTO) and len(own) >= SAMPLES_MIN else None
     if led is not None and others is not None:
         rivals[LEADER] = leader(own, steps, np.asarray(others[led[0]], float)[-len(own) :], led[1])
     rivals.setdefault(LAST, last(own, steps))
@@ -137,10 +159,16 @@ def errors(series: Floats, foreseen: Floats) -> float:
     count = len(series)
     if count < 2:
         return 0.0
-    reach = min(foreseen.shape[1], max(1, count // 3))
+    rows, columns, ends = _tested(count, min(foreseen.shape[1], max(1, count // 3)))
+    wrong = np.abs(foreseen[rows, columns] - series[ends])
+    return float(wrong.sum() / len(wrong))
+
+
+@lru_cache(maxsize=4 * SAMPLES_MAX)
+def _tested(count: int, reach: int) -> tuple[Ints, Ints, Ints]:
+    """What a backtest compares: when it was foreseen, how many steps ahead, and of which sample."""
     first = max(1, count - TESTED_N)
     earliest = max(0, first - reach)
     ends = np.arange(earliest, count - 1)[:, None] + np.arange(1, reach + 1)[None, :]
-    tested = (ends >= first) & (ends < count)
-    wrong = np.abs(foreseen[earliest : count - 1, :reach] - series[np.minimum(ends, count - 1)])
-    return float(wrong[tested].mean())
+    rows, columns = np.nonzero((ends >= first) & (ends < count))
+    return rows + earliest, columns, rows + earliest + columns + 1

@@ -1,10 +1,20 @@
 """Balancing a tree of sites: each gives operators to its parent and children, and asks them for some."""
 
+from weft.protocol.balancing.agreements import AGAIN_MAX, Agreements, Due, Handed
 from weft.protocol.balancing.balancer import Balancer
+from weft.protocol.balancing.eras import Agreed, BalanceFrom, BalanceNow, Declared
 from weft.protocol.balancing.loads import BalanceLimits
 from weft.protocol.balancing.memory import Memory
 from weft.protocol.balancing.selection import Streams
-from weft.protocol.balancing.tree import AGAIN_MS, BalancedTree, asks_again
+from weft.protocol.balancing.tree import (
+    AGAIN_MS,
+    MARK,
+    BalancedTree,
+    amounts,
+    asks_again,
+    balanced_site,
+    balancer_name,
+)
 from weft.protocol.balancing.words import (
     Begin,
     Check,
@@ -26,15 +36,24 @@ from weft.protocol.balancing.words import (
 )
 
 __all__ = [
+    "AGAIN_MAX",
     "AGAIN_MS",
+    "MARK",
+    "Agreed",
+    "Agreements",
+    "BalanceFrom",
     "BalanceLimits",
+    "BalanceNow",
     "BalancedTree",
     "Balancer",
     "Begin",
     "Check",
     "Clear",
+    "Declared",
     "Demand",
     "DemandReply",
+    "Due",
+    "Handed",
     "Handover",
     "Memory",
     "NotTaken",
@@ -49,5 +68,8 @@ __all__ = [
     "Stopped",
     "Streams",
     "Taken",
+    "amounts",
     "asks_again",
+    "balanced_site",
+    "balancer_name",
 ]

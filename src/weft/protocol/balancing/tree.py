@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from weft.model import Balance, Deployment, MoveAt, dataflow
 from weft.plan.dataflow.rates import cost_ms
+from weft.protocol.balancing.eras import BalanceFrom, Declared
 from weft.protocol.balancing.loads import Amounts, BalanceLimits
 from weft.protocol.balancing.memory import Memory
 from weft.protocol.balancing.selection import Streams
@@ -17,6 +18,25 @@ CPU_UNITS = 1_000_000  # microseconds of work a second, at capacity 1
 MEMORY_KB_MAX = 1 << 40  # of a site that names no memory
 AGAIN_MS = 1_000
 """How long after a move that did not come about it is asked for again."""
+MARK = "balance:"
+
+
+def balancer_name(site: str) -> str:
+    """How the balancer of a site is called, in stories too."""
+    return MARK + site
+
+
+def balanced_site(name: str) -> str:
+    """The site of a balancer."""
+    return name.removeprefix(MARK)
+
+
+def amounts(
+    resources: Iterable[str], records: float, cost_ms: float, state_kb: float, seconds: float
+) -> tuple[int, ...]:
+    """What an operator takes of each resource, if so many records came to it in so many seconds."""
+    each = {"cpu": round(records * cost_ms * 1000 / seconds), "memory": round(state_kb)}
+    return tuple(each[one] for one in resources)
 
 
 class BalancedTree:
@@ -88,18 +108,30 @@ class BalancedTree:
         memory_kb = round(told.memory_mb * 1024) if told.memory_mb else MEMORY_KB_MAX
         each = {"cpu": round(told.capacity * CPU_UNITS), "memory": memory_kb}
         marks = (round(1000 * mark) for mark in (self.balance.low, self.balance.target, self.balance.high))
-        return BalanceLimits(tuple(each[one] for one in self._resources()), *marks)
+        return BalanceLimits(tuple(each[one] for one in self.resources), *marks)
 
-    def _resources(self) -> tuple[str, ...]:
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """What counts as load."""
         return ("cpu", "memory") if self.balance.measure == "both" else (self.balance.measure,)
 
     def load(self, name: str, records: int) -> Amounts:
         """What an operator takes of each resource, if so many records came to it in a period."""
         told = self._operators.get(name)
         if told is None:
-            return (0,) * len(self._resources())
-        each = {"cpu": round(records * cost_ms(told) * 1000 / self.balance.period_s), "memory": round(told.state_kb)}
-        return tuple(each[one] for one in self._resources())
+            return (0,) * len(self.resources)
+        return amounts(self.resources, records, cost_ms(told), told.state_kb, self.balance.period_s)
+
+    def beginning(self, site: str, era: int) -> BalanceFrom:
+        """What a desk tells a site to begin an era with."""
+        declared = {
+            name: Declared(None if one.cost_ms is None else one.cost_ms.mean_ms, one.state_kb)
+            for name, one in self._operators.items()
+        }
+        return BalanceFrom(
+            era, self.parent(site), self.children(site), self.streams, self.memory(site, balancer_name),
+            self.limits(site), self.resources, declared, self.balance.period_s,
+        )  # fmt: skip
 
     def in_order(self, operators: Iterable[str], giver: str, taker: str) -> list[str]:
         """Operators in the order in which they move, so that in between, too, streams flow upwards: going up, readers

@@ -1,8 +1,8 @@
 """Who decides what changes? A controller weighs the wishes of persons and rules, and asks for one change at a time."""
 
 from weft.protocol.control.controller import Controller, ControllerLimits
-from weft.protocol.control.decisions import Decisions
-from weft.protocol.control.neighbourhood import neighbourhood
+from weft.protocol.control.decisions import ADVISED, ASKED, DONE, REFUSED, Decisions
+from weft.protocol.control.neighbourhood import neighbourhood, shifts_of
 from weft.protocol.control.rounds import Rounds
 from weft.protocol.control.rules import RULES, Desire, desires, looks_every_s
 from weft.protocol.control.words import (
@@ -29,11 +29,15 @@ from weft.protocol.control.words import (
 )
 
 __all__ = [
+    "ADVISED",
+    "ASKED",
     "BALANCE",
+    "DONE",
     "FAILOVER",
     "PERSON",
     "PRECEDENCE",
     "PROMISE",
+    "REFUSED",
     "RULES",
     "SCALE",
     "Advise",
@@ -58,4 +62,5 @@ __all__ = [
     "desires",
     "looks_every_s",
     "neighbourhood",
+    "shifts_of",
 ]

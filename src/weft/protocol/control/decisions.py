@@ -15,7 +15,7 @@ from weft.model.wishes import MoveTo, plain_wish
 from weft.protocol.control.rules import Desire
 
 ENTRIES_MAX = 500
-ASKED = "asked"
+ASKED, DONE, REFUSED, ADVISED = "asked", "done", "refused", "advised"
 
 
 class Decisions:

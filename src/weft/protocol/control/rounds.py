@@ -8,6 +8,7 @@ it says, as people and programs are shown it; `granted` is the wish of a rule th
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -108,6 +109,14 @@ class Rounds:
         shifts = shifts_of(wish, running)
         touches = neighbourhood(with_wished(self._deployment, wish), shifts)
         return Wished(next(self._wishes), RANKS.get(wish.by, wish.by), shifts, touches, wish.reason)
+
+    def agreed(
+        self, number: int | None, wish: Wish, shifts: tuple[Shift, ...], at_s: float, numbers: Mapping[str, Any],
+        state: str, why: str = "",
+    ) -> None:  # fmt: skip
+        """What sites have agreed upon by measurements of their own stands in the log like what a rule wishes."""
+        desire = Desire(RANKS.get(wish.by, wish.by), shifts, wish.reason, wish.by, numbers)
+        self.decisions.add(next(self._wishes) if number is None else number, at_s, desire, state, why)
 
     def over(self, number: int, why_not: str | None, running: Placement) -> Input:
         """What was asked for is in force, or did not come about; it need not be noticed then."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import msgspec
 
+from weft.protocol.balancing.eras import BalanceNow
 from weft.protocol.reporting.words import Event, FragmentNow, Report, Reported
 
 LIVES_KEPT = 8
@@ -27,6 +28,8 @@ class Heard(msgspec.Struct):
     cpu_s: float = 0.0
     cpu_s_before: float = 0.0
     bad: dict[str, int] = {}
+    balance: BalanceNow | None = None
+    """What its balancer last said, also where the site is gone since."""
     dropped: int = 0
     complete: int = 0
     """The greatest question that was answered with nothing missing."""
@@ -61,6 +64,7 @@ class Inbox:
         held.number, held.dropped = report.number, report.dropped
         held.fragments.update({one.fragment: one for one in report.now.fragments})
         held.bad = dict(report.now.bad)
+        held.balance = report.now.balance
         if report.now.cpu_s < held.cpu_s:
             held.cpu_s_before += held.cpu_s
         held.cpu_s = report.now.cpu_s

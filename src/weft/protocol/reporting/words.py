@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from weft.protocol.balancing.eras import BalanceFrom, BalanceNow
 from weft.protocol.words import Message, Name, Reason
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -101,11 +102,15 @@ class FragmentNow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SiteNow(msgspec.Struct, frozen=True):
-    """How a site stands: its fragments, the CPU seconds of its tasks in this life, bad records of its recordings."""
+    """How a site stands: its fragments, the CPU seconds of its tasks in this life, bad records of its recordings.
+
+    `balance` is how its balancer stands, where sites balance.
+    """
 
     fragments: tuple[FragmentNow, ...] = ()
     cpu_s: float = 0.0
     bad: Counts = {}
+    balance: BalanceNow | None = None
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -173,6 +178,6 @@ class SinksSettled(Message, frozen=True):
     reason: Reason = ""
 
 
-TO_SITES = Reported | AskReport | SourcesMayEnd | SettleSinks
+TO_SITES = Reported | AskReport | SourcesMayEnd | SettleSinks | BalanceFrom
 TO_DESK = Report | SourcesEnd | SinksSettled
 MESSAGES = TO_SITES | TO_DESK

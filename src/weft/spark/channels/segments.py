@@ -28,7 +28,7 @@ from weft.protocol.stream_rule import Counted, FenceEntry, count
 from weft.spark.channels.channel import Channel, Removed
 from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.channels.partitions import WHOLE, Partitioning
-from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed, unseal
+from weft.spark.storage.disk import Damaged, Disk, content_of, read_note, read_sealed, unseal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -118,11 +118,13 @@ class Segments(Channel):
         """What a segment holds; FileNotFoundError where its manifest is not here (any more)."""
         path = self.manifests / number_of(segment)
         try:
-            found = msgspec.json.decode(unseal(path.read_bytes(), path), type=Manifest)
+            found = msgspec.json.decode(unseal(content_of(path), path), type=Manifest)
         except msgspec.MsgspecError as error:
             raise Damaged(path, f"is no manifest of this version: {error}") from error
         if self.run and found.run != self.run:
             raise Damaged(path, f"belongs to another run ({found.run or 'unknown'}), not to {self.run}")
+        if found.segment != segment:
+            raise Damaged(path, f"is that of segment {found.segment}")
         return found
 
     def needed_manifest(self, segment: int) -> Manifest:

@@ -23,7 +23,7 @@ from weft.spark.checkpoints.batch import Offsets
 from weft.spark.checkpoints.checkpoint import last_committed, last_planned
 from weft.spark.checkpoints.ledger import Entries, files_of, ledger_of, planned_by, read_ledger, version_of
 from weft.spark.sinks.ownership import Claim
-from weft.spark.storage.disk import Damaged, Disk, size_and_sum
+from weft.spark.storage.disk import FRESH, Damaged, Disk, size_and_sum
 
 LOOSE = ("sources/", "commits/")  # nothing rests on these where they are not listed; cut off, they stop Spark
 
@@ -129,7 +129,7 @@ def mend_ticks(folders: Folders, fragments: Sequence[Fragment]) -> None:
     for fragment in fragments:
         folder = folders.ticks(fragment.id)
         for path in folder.glob("*.json") if folder.is_dir() else ():
-            if not path.name.startswith(".") and path.read_bytes() != content_of(path.stem):
+            if not path.name.startswith(".") and path.is_file() and path.read_bytes() != content_of(path.stem):
                 folders.disk.replace(path, content_of(path.stem))
 
 
@@ -163,6 +163,7 @@ def _checkpoint(
         raise Damaged(ledger_of(one.path), f"is of an earlier time: it ends at batch {told.begun}, Spark at {planned}")
     if planned > told.begun and any(last.batch >= planned for _, last in _written(one, folders, sinks)):
         raise Damaged(ledger_of(one.path), f"is of an earlier time: results of batch {planned} are committed")
+    _refuse_folders(one.path, told)
     left_over = list(_differing(one.path, told, moved))
     loose = [name for name in files_of(one.path) if name.startswith(LOOSE) and name not in told.files]
     left_over += [one.path / name for name in loose]
@@ -186,6 +187,16 @@ def _never_read(one: Checkpoint, folders: Folders) -> None:
         for reader in channel.known():
             if fragment_of(reader) == one.fragment.id and channel.has_read(reader):
                 raise Damaged(one.path, f"is gone, though {one.fragment.id} has read {stream} with it")
+
+
+def _refuse_folders(checkpoint: Path, told: Entries) -> None:
+    """Refuse a folder where Spark has, or will write, a file: it could neither read nor replace that."""
+    for folder in sorted(path for path in checkpoint.rglob("*") if path.is_dir()):
+        name, above = str(folder.relative_to(checkpoint)), folder.parent.relative_to(checkpoint).parts
+        numbered = folder.name.partition(".")[0].isdigit()
+        in_a_log = above in (("offsets",), ("commits",)) or (len(above) == 2 and above[0] == "sources")
+        if name in told.files or version_of(name) is not None or (numbered and in_a_log):
+            raise Damaged(folder, "is a folder in the place of a file of Spark's", f"take it away; {FRESH}")
 
 
 def _differing(checkpoint: Path, told: Entries, moved: bool) -> Iterator[Path]:
@@ -259,7 +270,7 @@ def _positions(one: Checkpoint, folders: Folders, told: Entries, is_done: bool, 
 def _offsets(checkpoint: Path, batch: int) -> Offsets | None:
     try:
         return batches.read_offsets(checkpoint, batch)
-    except (json.JSONDecodeError, UnicodeDecodeError, AssertionError, IndexError, KeyError) as error:
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError, AssertionError, IndexError, KeyError) as error:
         raise Damaged(checkpoint / "offsets" / str(batch), f"cannot be read ({type(error).__name__})") from error
 
 

@@ -41,6 +41,7 @@ _STATE = re.compile(
     r"|CHECKSUM_VERIFICATION_FAILED|STREAM_FAILED.*EOFException", re.DOTALL,
 )  # fmt: skip
 _NO_PARQUET = re.compile(r"is not a Parquet file|[Mm]agic bytes not found|CANNOT_READ_FILE_FOOTER")
+_CUT_OFF = re.compile(r"EOFException: Unexpected end of input stream|unexpected end of (?:file|stream)")
 _READING = re.compile(r"while reading file \S+\. +(?!SQLSTATE)(.*)")
 _NO_JAVA = re.compile(r"JAVA_GATEWAY_EXITED|No such file or directory: '[^']*(?:java|spark-submit|spark-class)'")
 _GONE = re.compile(r"Answer from Java side is empty|Py4JNetworkError|Error while (?:sending|receiving)")
@@ -190,9 +191,13 @@ def _unreadable(text: str, folder: str, sources: Sequence[Source]) -> Cause | No
         if "FILE_NOT_EXIST" in text:
             return Cause(f"{name} {of} was there when it was listed, and is gone; put it back, {GOES_ON}", False)
         if _NO_PARQUET.search(text):
-            return Cause(f"{name} {of} is no parquet file, or not all of one; take it away or mend it, {GOES_ON}", True)
+            says = "is no parquet file, or not all of one; put a whole one in its place"
+            return Cause(f"{name} {of} {says}, {GOES_ON}", True)
+        if _CUT_OFF.search(text):
+            return Cause(f"{name} {of} is cut off: it ends in the midst; mend it, {GOES_ON}", True)
         why, anything = _READING.search(text), _anything(text)
-        return Cause(f"{name} {of}: {plain(why[1]) if why else anything.text}", anything.permanent)
+        said = (plain(why[1]) if why else "") or anything.text
+        return Cause(f"{name} {of}: {said}", anything.permanent)
     is_state = bool(_STATE.search(text))
     if not (is_state or _NO_PARQUET.search(text)) or "InterruptedException" in text:
         return None

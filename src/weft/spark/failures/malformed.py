@@ -17,6 +17,7 @@ from weft.model import Source
 from weft.spark.failures.tracebacks import local_path, shown
 
 SHOWN_MAX = 80
+INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "INTEGER": 32, "BIGINT": 64}
 SEARCHED_MAX = 256 * 2**20  # characters; a record beyond them is told without its line
 
 _FILE = re.compile(r"while reading file (\S+)\.(?=\s|$)")
@@ -114,7 +115,37 @@ def _in_json(text: str, record: str, file: str, source: Source | None) -> _Found
         for column, value in fields.items() if isinstance(fields, dict) else ():
             if str(value) == _value_in(text):
                 return _Found(number, line, _no_such(str(value), column, source))
+    return None if whole is not None else _unlike_schema(file, source)
+
+
+def _unlike_schema(file: str, source: Source | None) -> _Found | None:
+    """The first line of JSON that cannot be a record: where Spark tells only what it could read of it."""
+    types = {one.name: (one.type or "").partition("(")[0].upper() for one in source.schema} if source else {}
+    for number, line in _lines(file):
+        if "\ufffd" in line:
+            return _Found(number, line, "this is not UTF-8")
+        if not line.strip():
+            continue
+        held = json.loads(line)
+        records = held if isinstance(held, list) else [held]
+        if not all(isinstance(record, dict) for record in records):
+            return _Found(number, line, "this is no JSON object on one line")
+        for column, value in ((one, record[one]) for record in records for one in record if one in types):
+            if value is not None and not _fits(value, types[column]):
+                return _Found(number, line, _no_such(json.dumps(value), column, source))
     return None
+
+
+def _fits(value: Any, type_: str) -> bool:
+    """False where a value of JSON is surely none of a type."""
+    if type_ in INTEGER_BITS:
+        limit = 2 ** (INTEGER_BITS[type_] - 1)
+        return type(value) is int and -limit <= value < limit
+    if type_ in ("DOUBLE", "FLOAT", "DECIMAL"):
+        return type(value) in (int, float) or value in ("NaN", "Infinity", "-Infinity")
+    if type_ == "BOOLEAN":
+        return isinstance(value, bool)
+    return True
 
 
 def _in_csv(text: str, record: str, file: str, source: Source | None) -> _Found | None:

@@ -17,6 +17,7 @@ OURS = str(Path(__file__).resolve().parents[1])
 INSTALLED = ("site-packages", "dist-packages", ".zip/", "<frozen", "/weft/spark/", "/weft/bodies/", OURS)
 LIBRARIES = (*INSTALLED, f"/python{sys.version_info[0]}.")
 LINKS_MAX = 20
+MESSAGE_MAX = 400
 
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r'^\s+File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<where>.+))?$')
@@ -122,7 +123,8 @@ def plain(message: str) -> str:
     first = message.partition(";\n")[0].strip().partition("\n")[0]
     for noise in (_STATE, _ADVICE, _CLASS):
         first = noise.sub("", first)
-    return _FILE_URI.sub("/", first).strip().rstrip(".:").strip()
+    told = _FILE_URI.sub("/", first).strip().rstrip(".:").strip()
+    return told if len(told) <= MESSAGE_MAX else f"{told[:MESSAGE_MAX]}..."
 
 
 def marked_sql(text: str) -> str | None:

@@ -61,7 +61,7 @@ def apply(
             return in_place(inputs[operator.from_[0]], operator.order, late_folder, before)
         assert operator.call is not None
         result = function_of(operator.call, folder)(*(inputs[name] for name in operator.from_), **operator.args)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a user's `sys.exit` would end the run without a word
         raise BadOperator(f"operator {name}: {cause_of(error, folder).text}") from error
     if not isinstance(result, DataFrame):
         raise BadOperator(f"operator {name}: {operator.call} gave {type(result).__name__}, not a DataFrame")
@@ -90,7 +90,8 @@ def function_of(call: str, folder: str) -> Callable[..., Any]:
     module, _, name = call.partition(":")
     _forget_namesakes(module.partition(".")[0], folder)
     function = getattr(importlib.import_module(module), name)
-    assert callable(function), f"{call} is not a function"
+    if not callable(function):
+        raise BadOperator(f"{call} is not a function")
     return function  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.model import Deployment, Query, Sink, late_outlets, sink_name
+from weft.model import Deployment, Part, Query, Sink, late_outlets, sink_name
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.ordering import is_ordering
 from weft.spark.channels.channel import Destination, Writer
@@ -53,6 +53,7 @@ class Place:
     destination: Destination
     sink: Sink | None = None
     late: int | None = None  # the number of the operator's input whose late records it takes
+    part: Part | None = None  # of an operator made of several: whose late records it counts
 
 
 @dataclass(slots=True)
@@ -76,6 +77,11 @@ class Output:
     def late(self) -> int | None:
         """The number of the input whose late records it takes; None for results."""
         return self.place.late
+
+    @property
+    def part(self) -> Part | None:
+        """The part whose late records it counts, of an operator that was made of several."""
+        return self.place.part
 
     @property
     def sink(self) -> Sink | None:
@@ -111,16 +117,16 @@ def places(context: RunContext, fragment: Fragment) -> list[Place]:
     """Everything a fragment writes to."""
     found = []
     for stream in fragment.outputs:
-        operator = stream.rpartition(".")[2] if fragment.trunk else None
+        operator = fragment.name(stream) if fragment.trunk else None
         found.append(Place(operator, stream, context.folders.stream(stream)))
-    if fragment.query is not None:
-        query = context.deployment.query(fragment.query)
+    for query in map(context.deployment.query, fragment.queries):
         for sink in query.sinks:
             name = sink_name(query, sink)
             if name in fragment.sinks:
-                operator = sink.from_ if fragment.trunk else None
+                operator = fragment.name(f"{query.name}.{sink.from_}") if fragment.trunk else None
                 found.append(Place(operator, name, sink_log(context.deployment, context.folders, sink, name), sink))
-        found += _late_places(context, query, fragment)
+    if fragment.query is not None:
+        found += _late_places(context, context.deployment.query(fragment.query), fragment)
     return found
 
 
@@ -137,7 +143,8 @@ def _late_places(context: RunContext, query: Query, fragment: Fragment) -> Itera
             folders = context.folders
             head = folders.head(f"left out {outlet.name}")
             destination = LeftOut(folders.left_out(outlet.name), folders.run, folders.disk, head)
-        yield Place(operator.name, outlet.name, destination, outlet.sink, operator.from_.index(outlet.input))
+        number = operator.from_.index(outlet.input)
+        yield Place(operator.name, outlet.name, destination, outlet.sink, number, outlet.part)
 
 
 def sweep_aside(deployment: Deployment, folders: Folders) -> None:
@@ -180,4 +187,8 @@ def sink_path(deployment: Deployment, folders: Folders, sink: Sink, name: str) -
         return folders.topic(name)
     if sink.path is None:
         return folders.console(name)
-    return Path(os.path.normpath(sources.path_of(deployment, sink.path)))
+    spelled = Path(os.path.normpath(sources.path_of(deployment, sink.path)))
+    if spelled.is_symlink() and spelled.with_name(f".{spelled.name}.weft").is_dir():
+        return spelled  # where a run of an earlier version keeps its record
+    # By whatever name a folder is reached, its record lies in one place.
+    return Path(os.path.realpath(spelled))

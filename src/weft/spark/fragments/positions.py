@@ -95,7 +95,7 @@ def deciding_fragments(
 def _reader_of(new: Fragment, entry: Entry, ended: tuple[Ended, ...]) -> Ended | None:
     """The old fragment that read an input of the new one."""
     query, reader = _reader(new, entry)
-    return next((old for old in ended if old.fragment.query == query and reader in old.fragment.operators), None)
+    return next((old for old in ended if f"{query}.{reader}" in old.fragment.streams), None)
 
 
 def _where(
@@ -171,8 +171,8 @@ def _base(new: Fragment, entries: tuple[Entry, ...], ended: tuple[Ended, ...]) -
     if new.stateful is not None:
         same = (old for old in ended if old.fragment.query == new.query)
         return next((old for old in same if old.fragment.stateful == new.stateful), None)
-    readers = {(new.query, name) for name in new.operators} | {_reader(new, entry) for entry in entries}
-    holding = [old for old in ended if readers & {(old.fragment.query, name) for name in old.fragment.operators}]
+    readers = {*new.streams, *(".".join(map(str, _reader(new, entry))) for entry in entries)}
+    holding = [old for old in ended if readers & set(old.fragment.streams)]
     holding.sort(key=lambda old: last_committed(old.checkpoint) is None)
     # One that is new, and reads what no old one has read, begins from nothing.
     others = ended if all(entry.is_channel for entry in entries) else ()

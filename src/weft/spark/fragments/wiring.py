@@ -224,7 +224,7 @@ class Wiring:
 
 def ordering_in(query: Query | None, fragment: Fragment) -> tuple[str, ...]:
     """The operators of a fragment that put records in order."""
-    return tuple(name for name in fragment.operators if query is not None and is_ordering(query.operator(name)))
+    return tuple(name for name in fragment.trunk if query is not None and is_ordering(query.operator(name)))
 
 
 def count_is_kept(query: Query, fragment: Fragment, name: str) -> bool:

@@ -17,10 +17,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from weft.model import dataflow
 from weft.plan.changing.fragments import Fragment, source_of
 from weft.spark.channels.gate import Gate
 from weft.spark.channels.manifest import Manifest, Written
+from weft.spark.channels.partitions import WHOLE
 from weft.spark.channels.position import BEGINNING, Position, later
+from weft.spark.channels.small_batches import fetched
 from weft.spark.checkpoints import batch as batches
 from weft.spark.checkpoints.batch import Arrival, Offsets
 from weft.spark.checkpoints.checkpoint import last_committed, last_planned, wait_for_commit
@@ -28,11 +31,14 @@ from weft.spark.checkpoints.ledger import Ledger
 from weft.spark.fragments import operators
 from weft.spark.fragments.batch_times import BatchTimes, Births
 from weft.spark.fragments.counts import BatchCounts
+from weft.spark.fragments.fetched import FetchedBatch
 from weft.spark.fragments.last_batch import LastBatch
 from weft.spark.fragments.late import LateRecords
+from weft.spark.fragments.late_parts import late_of_parts
 from weft.spark.fragments.outputs import Commit, ManifestFacts, Output, open_outputs, places
 from weft.spark.fragments.wiring import Entry, RunContext
 from weft.spark.sources.kafka import BORN
+from weft.spark.sources.taken import refuse_doubled
 from weft.spark.storage.disk import spent_s
 
 BATCHES_KEPT = 64  # of counts, until somebody has looked
@@ -108,6 +114,7 @@ class BatchWriter:
         self._waited_s = 0.0
         self._previous: tuple[int, Offsets] | None = None
         self._written: Offsets | None = None
+        self._gave: int | None = None  # records of the trunk's last batch that several wanted
 
     def adopt(self, epoch: int, writer: str) -> None:
         """Take the outputs over for an epoch, and take in where inputs go on; Fenced where a later one has them."""
@@ -195,6 +202,7 @@ class BatchWriter:
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends before batch {batch}")
             assert self.ledger is not None, "batches come after the start"
+            self._refuse_doubled(batch)
             self._settled = None
             channels = {entry.name: entry.stream for entry in self.entries if entry.is_channel}
             # Beside the work: what a batch rests on must be on disk before its results count, not before they are made.
@@ -221,6 +229,19 @@ class BatchWriter:
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
             raise
+
+    def _refuse_doubled(self, batch: int) -> None:
+        """Refuse a batch in which Spark would read users' files twice, before it counts as begun."""
+        by_name = [entry for entry in self.entries if not entry.is_channel and self._is_seen_by_name(entry)]
+        offsets = batches.read_offsets(self.checkpoint, batch) if by_name else None
+        for entry in by_name:
+            if offsets is None:
+                return
+            upto = int((offsets.ends.get(entry.name) or {}).get("logOffset", -1))
+            refuse_doubled(self.checkpoint / "sources" / entry.name, self.files_upto(entry), upto)
+
+    def _is_seen_by_name(self, entry: Entry) -> bool:
+        return self.context.deployment.source(entry.stream).facts.seen_by_name
 
     def _place(self) -> AbstractContextManager[object]:
         """Where the site has a cap, a place to work in; one that is to end does not wait for it."""
@@ -278,12 +299,13 @@ class BatchWriter:
             if output.operator is not None and output.writer.last is not None and output.writer.written(batch)
         }
         with _shared(frame, 0 if ahead else len(waiting)):
+            held = self._fetched(frame, brought) if not ahead and len(waiting) > 1 else None
             for output in waiting:
                 if output.stream in ahead:
                     written = output.writer.take(ahead[output.stream])
                 else:
-                    records = self._branch(frame, output.operator)
-                    few = self._are_few(brought, output.writer.last)
+                    records = self._records(frame, output.operator, held)
+                    few = held is not None or self._are_few(brought, output.writer.last)
                     written = output.writer.write(records, self.batch_times.measured(output.stream), few)
                 brought = self._with_births(brought, batch)
                 self._finish(output, written, batch, brought)
@@ -301,6 +323,21 @@ class BatchWriter:
         self.batches.append(BatchCounts(batch, self._entered(brought), committed))
         if brought.ended:
             self.ended.set()
+
+    def _fetched(self, frame: DataFrame, brought: BatchInput) -> FetchedBatch | None:
+        """A batch of a stateful operator that this process can hold; None where it is too large, or never was small."""
+        if self.fragment.stateful is None:
+            return None
+        if self._gave is None or self._gave > FEW or brought.ended:
+            self._gave = frame.count()
+        table = fetched(frame, WHOLE) if self._gave <= FEW else None
+        if table is None:
+            return None
+        self._gave = table.num_rows
+        return FetchedBatch(dataflow(self.context.deployment), self.fragment, frame, table)
+
+    def _records(self, frame: DataFrame, name: str | None, held: FetchedBatch | None) -> DataFrame:
+        return self._branch(frame, name) if held is None else held.of(name, lambda: self._branch(frame, name))
 
     def _work_out_again(self, frame: DataFrame) -> None:
         """An epoch before has committed its results; state, watermark and counts are Spark's to have anew."""
@@ -328,10 +365,14 @@ class BatchWriter:
         if dropped is None:
             return
         told, found = ManifestFacts(None, {}, False, {}, dropped.watermark_ms), 0
+        counted = late_of_parts(self.late, waiting, dropped)
         for output in waiting:
             assert output.late is not None
-            records = self.late.records(output.late, dropped.watermark_ms)
-            written = Written() if records is None else output.writer.write(records, [], few=True)
+            if output.part is not None:
+                written = Written(rows=counted[output.stream])
+            else:
+                records = self.late.records(output.late, dropped.watermark_ms)
+                written = Written() if records is None else output.writer.write(records, [], few=True)
             if written.rows:
                 found += written.rows
                 self._commit(output, batch, written, told)
@@ -420,10 +461,10 @@ class BatchWriter:
         """The records of an operator: the trunk's own, or a branch applied to them."""
         if name is None or name == self.fragment.trunk[-1]:
             return frame
-        assert self.fragment.query is not None
-        operator = self.context.deployment.query(self.fragment.query).operator(name)
-        upstream = operator.from_[0]
-        return operators.apply(operator, {upstream: self._branch(frame, upstream)}, self.context.deployment.folder)
+        node = dataflow(self.context.deployment).node(self.fragment.stream(name))
+        upstream = self._branch(frame, self.fragment.name(node.inputs[0]))
+        inputs = {node.operator.from_[0]: upstream}
+        return operators.apply(node.operator, inputs, self.context.deployment.folder)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 
+from weft.model import dataflow
 from weft.protocol.reporting import (
     BatchDone,
     BatchWeighed,
@@ -111,8 +112,9 @@ class SiteMeasures:
             entered = {
                 key: report.sources.get(key[1], 0) if rows is None else rows for key, rows in counts.entered.items()
             }
-            gave = records_out(query, fragment, counts.committed, report.operators, sum(entered.values()))
-            took = records_in(query, fragment, entered, gave)
+            flow = dataflow(run.context.deployment)
+            gave = records_out(flow, query, fragment, counts.committed, report.operators, sum(entered.values()))
+            took = records_in(flow, fragment, entered, gave)
             work = self.stages.work(run.name, report.batch)
             found.append(
                 BatchWeighed(

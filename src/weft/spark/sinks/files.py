@@ -80,12 +80,12 @@ def results_of(manifest: Manifest, format_: str) -> list[str]:
 
 
 def results_in(log: Log, path: Path, format_: str) -> Iterator[Path]:
-    """The result files that a sink's log tells of, as large as they were written; damaged manifests tell nothing."""
+    """The result files that a sink's log tells of and that are as they were written; damaged manifests tell nothing."""
     return (result for result, as_written in _listed(log, path, format_) if as_written)
 
 
 def results_changed(log: Log, path: Path, format_: str) -> Iterator[Path]:
-    """Files under names that a sink's log tells of which are of another size than was written."""
+    """Files under names that a sink's log tells of which are not what was written."""
     return (result for result, as_written in _listed(log, path, format_) if not as_written)
 
 
@@ -95,10 +95,19 @@ def _listed(log: Log, path: Path, format_: str) -> Iterator[tuple[Path, bool]]:
             manifest = log.manifest(segment)
         except (Damaged, FileNotFoundError):
             continue
-        for name, size in zip(results_of(manifest, format_), manifest.sizes, strict=True):
+        told = zip(manifest.sizes, manifest.sums, strict=True)
+        for name, one in zip(results_of(manifest, format_), told, strict=True):
             result = path / name
             if result.is_file():
-                yield result, result.stat().st_size == size
+                yield result, _is_as_written(result, one, manifest.committed_ms)
+
+
+def _is_as_written(result: Path, told: tuple[int, int], committed_ms: float) -> bool:
+    """True if a file is what was committed; it is read only where it has the size and was touched since."""
+    found = result.stat()
+    if found.st_size != told[0]:
+        return False
+    return found.st_mtime * 1000 <= committed_ms or size_and_sum(result) == tuple(told)
 
 
 def _ending(name: str, format_: str) -> str:

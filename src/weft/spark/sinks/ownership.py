@@ -93,7 +93,8 @@ def standing(claim: Claim, state: Path, run: str | None, goes_on: bool = True) -
         says = f"{claim.path} holds results of another run, whose state is {owner.state}"
         return Standing(owner, f"{says}; go on with that one, or choose another folder", results=left)
     if left:
-        says = f"{claim.path} holds results of another run ({len(left)} files, its state {owner.state} is gone)"
+        many = _counted(len(left), "file", "files")
+        says = f"{claim.path} holds results of another run ({many}, its state {owner.state} is gone)"
         return Standing(owner, f"{says}; --fresh removes them, or choose another folder", True, left)
     return Standing(owner, None, True)
 
@@ -105,12 +106,16 @@ def _owner(claim: Claim, goes_on: bool) -> Owner | None:
         return msgspec.convert(read_sealed(path), Owner)
     except (FileNotFoundError, NotADirectoryError):
         if goes_on and given is not None and given >= 0:
-            what = f"is gone, though {claim.path} was given {given + 1} batches by this run"
+            what = f"is gone, though {claim.path} was given {_counted(given + 1, 'batch', 'batches')} by this run"
             remedy = f"bring it back from a copy, or move {claim.path} and {claim.hidden} away and use --fresh"
             raise Damaged(path, what, remedy) from None
         return None
     except msgspec.ValidationError as error:
         raise Damaged(path, f"is no record of an owner: {error}") from error
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
 
 
 def _unrecorded(claim: Claim) -> Standing:

@@ -74,8 +74,19 @@ def unseal(data: bytes, path: str | Path) -> bytes:
 
 def read_sealed(path: str | Path) -> Any:
     """The value of a sealed file; FileNotFoundError where there is none, Damaged where it is garbled."""
-    with open(path, "rb") as file:
-        return msgspec.json.decode(unseal(file.read(), path))
+    return msgspec.json.decode(unseal(content_of(path), path))
+
+
+def content_of(path: str | Path) -> bytes:
+    """What lies in a file; FileNotFoundError where there is none, Damaged where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        remedy = f"let it be read, or bring it back from a copy; {FRESH}"
+        raise Damaged(path, f"cannot be read: {error.strerror}", remedy) from error
 
 
 def read_note(path: str | Path) -> Any:
@@ -144,8 +155,10 @@ class Disk:
             if sync:
                 self.sync([temporary, *after])
             self.rename(temporary, path)
-        except OSError:
+        except OSError as error:
             temporary.unlink(missing_ok=True)
+            if isinstance(error, IsADirectoryError):
+                raise Damaged(path, "is a folder in the place of a file", f"take it away; {FRESH}") from error
             raise
         if sync:
             self.sync((), [path.parent])

@@ -13,6 +13,7 @@ from tests.plan.changing.test_next_plan import begun, granted, whole
 from tests.spark.channels.test_log import segment
 from weft.bodies.live import journal
 from weft.bodies.live.mirrors.by_plan import ByPlan
+from weft.bodies.live.mirrors.serving import Home
 from weft.bodies.live.state import State
 from weft.bodies.live.wire.authority import make_keys
 from weft.model.wishes import MoveTo
@@ -99,7 +100,8 @@ def test_a_reader_that_moved_is_not_forgotten_when_its_old_site_follows_again_wi
     sites.decide(FIRST)
     home = sites.places.log("x", STREAM)
     segment(LogWriter(home, 1, "f"), 0)
-    served, way_in = sites.places.mirroring["x"].home, reader_name(READER, "in")
+    # One of its own: that of the site also hears, at moments of its own, what its followers tell.
+    served, way_in = Home(sites.places.mirroring["x"].home.folders), reader_name(READER, "in")
     served.pass_on(home, "y", {way_in: (0, False)})
     served.pass_on(home, "z", {way_in: (1, True)})
     served.pass_on(home, "y", {})

@@ -16,6 +16,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 import weft.spec
 from tests.bodies.drawn_moves import Fake
 from weft.bodies.live import desk as live_desk
+from weft.bodies.live.directory import finding, offering
 from weft.bodies.live.processes import agent as live_agent
 from weft.bodies.live.processes import roll
 from weft.bodies.live.processes.agent import AgentProcess
@@ -34,7 +35,7 @@ from weft.spark.fragments.analysis import Analysis
 FILE = """
 weft: 1
 sites: [{name: desk}, {name: core}]
-links: [{from: desk, to: core}]
+links: [{from: desk, to: core, bandwidth_kbps: 5000}]
 sources:
   - {name: lines, site: desk, format: csv, path: in, schema: "v BIGINT"}
 queries:
@@ -298,6 +299,9 @@ def test_a_site_tells_of_its_machine_and_how_far_its_neighbours_are(agents: Agen
     assert 0 < machine["round_trip_ms"]["desk"] < 10_000
     assert machine["memory_mb"] >= machine["memory_free_mb"] > 0
     assert len(machine["load"]) == 3
+    until(lambda: told()["sent_kbps"].get("desk"), "pings alone are bytes")
+    assert told()["sent_kbps"].keys() == {"desk"}
+    assert told()["free_kbps"]["desk"] == pytest.approx(5000 - told()["sent_kbps"]["desk"], abs=100)
     desk.run.stop()
     until(agents.over)
     assert desk.error is None
@@ -318,6 +322,33 @@ def test_two_sites_that_are_cut_off_from_one_another_speak_again_afterwards(agen
     until(lambda: not together(), "nothing passes")
     assert desk.run.crashed == set(), "both are heard of by the desk"
     until(lambda: len(together()) == 2, "the way is there again")
+    desk.run.stop()
+    until(agents.over)
+    assert desk.error is None
+
+
+def test_processes_keep_the_directory_over_their_ports(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offering, "BEAT_S", 1.0)
+    monkeypatch.setattr(finding, "FIND_S", 0.5)
+    agents.file.write_text(f"{FILE}control: {{share: true}}\n")
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs)
+
+    def offers() -> dict[str, Any]:
+        found = desk.run.status()["sites"]
+        return {site: told and told["offers"] for site, told in ((one, found[one]["directory"]) for one in found)}
+
+    until(lambda: offers() == {"desk": ["q.good"], "core": ["q.small"]})
+    asked = desk.run.ask(MoveTo({"q.small": "desk"}))
+    until(lambda: offers() == {"desk": ["q.good", "q.small"], "core": []}, "an operator that moved is found there")
+    assert asked.state == "done", asked.why
+    agents.made["core"].stop()
+    agents.threads["core"].join(WAIT_S_MAX)
+    until(lambda: offers() == {"desk": ["q.good", "q.small"], "core": None}, "nothing is known of one that has left")
+    agents.start("core")
+    until(lambda: offers()["core"] == [], "until it is back")
     desk.run.stop()
     until(agents.over)
     assert desk.error is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,6 +165,27 @@ def test_clocks_are_told_apart_and_round_trips_measured(ports: Ports) -> None:
     assert abs(clock.ahead_ms) <= clock.round_trip_ms / 2 + 1
     assert clock.round_trip_ms >= 0
     until(lambda: site("a") in other.clocks())
+
+
+def test_what_goes_to_a_peer_is_counted_messages_and_bulk_bytes_together(ports: Ports) -> None:
+    one, other = ports.pair()
+
+    async def give(asked: Any, request: bytes) -> None:
+        await asked.chunk(bytes(8 << 20))
+        await asked.done()
+
+    async def fetch() -> int:
+        asked, taken = await one.ask(site("b"), "all", b""), 0
+        while isinstance(found := await asked.take(), bytes):
+            taken += len(found)
+        one.hang_up(asked)
+        return taken
+
+    other.serve("all", give)
+    assert one.do(fetch()).result(60) == 8 << 20
+    assert 8 << 20 < other.traffic()[site("a")].sent_bytes < 9 << 20
+    assert 0 < one.traffic()[site("b")].sent_bytes < 10_000
+    assert one.traffic()[site("b")].way_kbps is None, "a way that was never full"
 
 
 def test_an_emulated_line_delays_and_narrows_what_passes_and_keeps_its_order() -> None:

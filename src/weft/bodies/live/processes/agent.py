@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.bodies.live import journal
+from weft.bodies.live.balancing.kept import KeptBalance
+from weft.bodies.live.companions import companions_of
 from weft.bodies.live.epochs import SiteEpochs
 from weft.bodies.live.facts import facts_of, meanings
 from weft.bodies.live.identity import identity
@@ -26,6 +28,7 @@ from weft.bodies.live.mirrors.by_plan import ByPlan
 from weft.bodies.live.mirrors.mirroring import Mirroring
 from weft.bodies.live.parcels import pack
 from weft.bodies.live.processes import roll
+from weft.bodies.live.processes.bandwidth import BandwidthLook
 from weft.bodies.live.runtime import Engine
 from weft.bodies.live.sharing import to_run
 from weft.bodies.live.site import SiteBody
@@ -98,6 +101,7 @@ class AgentProcess:
         }
         self._near.discard(site)
         self._machine = MachineLook(folder.parent)
+        self._bandwidth = BandwidthLook(site, deployment)
         self._where: roll.Where = LOOPBACK
 
     def stop(self) -> None:
@@ -210,9 +214,10 @@ class AgentProcess:
         if self.state.site:
             mirroring = Mirroring(self._port, self.state.folders, story.write)
             engine = Apart(self.site, engine, mirroring, ByPlan(self.site, self.state, mirroring))
-        epochs = SiteEpochs(self.state, self.site)
-        self.body = SiteBody(self.site, epochs, engine, self._port, story.write, asked.measured)
-        self.body.start()
+        epochs, balance = SiteEpochs(self.state, self.site), KeptBalance(self.state, self.site)
+        self.body = body = SiteBody(self.site, epochs, balance, engine, self._port, story.write, asked.measured)
+        body.companions += companions_of(body, lambda: self.deployment, self.state, self._port, story.write)
+        body.start()
 
     def _mend(self) -> None:
         """Take back what an earlier process of this site, that was killed, has left half done."""
@@ -273,7 +278,9 @@ class AgentProcess:
         runs = body.runs() if body is not None else ()
         assert self._port is not None
         near = {party.site: round(ms, 3) for party, ms in self._port.round_trips().items() if party.site in self._near}
-        machine = replace(self._machine.now(), round_trip_ms=near)
+        carried = {party.site: one for party, one in self._port.traffic().items() if party.site in self._near}
+        ways = self._bandwidth.now(time.monotonic(), carried)
+        machine = replace(self._machine.now(), round_trip_ms=near, **ways._asdict())
         return AgentHere(self.life, os.getpid(), self.phase, self.reason[:REASON_CHARS_MAX], ui, runs, facts, machine)
 
     def _deliver(self, sender: Address, data: bytes) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 from weft.bodies.live.wire import frames
 from weft.bodies.live.wire.line import Line
 from weft.bodies.live.wire.parties import Party
+from weft.bodies.live.wire.traffic import Traffic, full_kbps
 
 WRITE_BUFFER_BYTES = 4 << 20
 BULK_S_MAX = 60.0
@@ -29,6 +31,7 @@ class Connection:
         peer: Party,
         session: int,
         line: Line,
+        traffic: Traffic,
     ) -> None:
         self.link = link
         self.peer = peer
@@ -37,6 +40,8 @@ class Connection:
         self.reader = reader
         self._writer = writer
         self._line = line
+        self._traffic = traffic
+        self._full_kbps: float | None = None
         writer.transport.set_write_buffer_limits(WRITE_BUFFER_BYTES)
 
     @property
@@ -70,6 +75,7 @@ class Connection:
         if not self.closing:
             for part in parts:
                 self._writer.write(part)
+                self._traffic.sent_bytes += len(part)
 
     # ---- bulk bytes
 
@@ -88,6 +94,10 @@ class Connection:
                 await asyncio.sleep(ahead_s)
             async with asyncio.timeout(BULK_S_MAX):
                 await self._writer.drain()
+        found = full_kbps(self._writer.get_extra_info("socket"))
+        if found is not None and found != self._full_kbps:  # else it is what was seen before
+            self._full_kbps = found
+            self._traffic.full(found, time.monotonic())
 
     async def done(self) -> None:
         """Say that nothing more comes."""

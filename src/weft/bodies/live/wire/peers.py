@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from weft.bodies.live.wire.line import Line
 from weft.bodies.live.wire.parties import Party
+from weft.bodies.live.wire.traffic import Traffic
 
 KINDS_MAX = 1_000
 NEW = 0.25
@@ -37,6 +38,7 @@ class Peer:
     clock: Clock | None = None
     round_trip_ms: float | None = None
     """As it is of late: clocks are told apart by the quickest, this follows what changes."""
+    traffic: Traffic = field(default_factory=Traffic)
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
     _asked: dict[tuple[int, int], float] = field(default_factory=dict)
 

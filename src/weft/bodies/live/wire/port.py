@@ -31,6 +31,7 @@ from weft.bodies.live.wire.greeting import (
 from weft.bodies.live.wire.line import Line
 from weft.bodies.live.wire.parties import Party, home_of
 from weft.bodies.live.wire.peers import Clock, Peer, Tally
+from weft.bodies.live.wire.traffic import Traffic
 from weft.protocol import connection as core
 from weft.protocol.messages import MESSAGE_BYTES_MAX
 
@@ -137,6 +138,10 @@ class Port:
         there = self.heard()
         peers = list(self._peers.items())
         return {party: peer.round_trip_ms for party, peer in peers if peer.round_trip_ms is not None and party in there}
+
+    def traffic(self) -> dict[Party, Traffic]:
+        """What has gone to each peer so far, and what the way there took when it was full."""
+        return {party: peer.traffic for party, peer in list(self._peers.items())}
 
     def heard(self) -> set[Party]:
         """The peers that there is a connection to now."""
@@ -310,7 +315,7 @@ class Port:
     def _connection(self, streams: Any, peer: Peer, hello: frames.Hello) -> Connection:
         self._links += 1
         reader, writer = streams
-        return Connection(self._links, reader, writer, peer.party, hello.session, peer.line)
+        return Connection(self._links, reader, writer, peer.party, hello.session, peer.line, peer.traffic)
 
     # ---- being called
 

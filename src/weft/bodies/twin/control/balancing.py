@@ -13,6 +13,7 @@ from weft.bodies.twin.records import names_of
 from weft.model import Balance, Deployment, Placement
 from weft.protocol import Effect
 from weft.protocol.balancing import (
+    MARK,
     BalancedTree,
     Balancer,
     Begin,
@@ -22,11 +23,12 @@ from weft.protocol.balancing import (
     Start,
     Stop,
     Stopped,
+    balanced_site,
+    balancer_name,
 )
 from weft.protocol.counting import came
 
 NS_PER_S = 1_000_000_000
-MARK = "balance:"
 
 
 class Loads(Protocol):
@@ -51,22 +53,22 @@ class Balancing:
         self.homes = dict(placement.homes)
         shared = {stream for stream in placement.homes if len(placement.sites_of(stream)) > 1}
         self.tree = BalancedTree(balance, deployment, self.homes, shared)
-        self._memories = {site: self.tree.memory(site, _address) for site in self.tree.sites}
+        self._memories = {site: self.tree.memory(site, balancer_name) for site in self.tree.sites}
         self._arrived: dict[str, int] = {}
         for site in self.tree.sites:
             self._add(site)
         carrier.at(self._period_ns, self._look)
 
     def _add(self, site: str, looked: bool = True) -> None:
-        children = tuple(_address(child) for child in self.tree.children(site))
+        children = tuple(balancer_name(child) for child in self.tree.children(site))
         memory, limits = self._memories[site], self.tree.limits(site)
-        machine = Balancer(_address(site), self._parent(site), children, self.tree.streams, memory, limits, looked)
+        machine = Balancer(balancer_name(site), self._parent(site), children, self.tree.streams, memory, limits, looked)
         self.carrier.add(machine)
         self.carrier.feed(machine.name, Begin())
 
     def _parent(self, site: str) -> str:
         parent = self.tree.parent(site)
-        return _address(parent) if parent else ""
+        return balancer_name(parent) if parent else ""
 
     def _look(self) -> None:
         new: dict[str, int] = {}
@@ -75,7 +77,7 @@ class Balancing:
             new[name] = came(self._arrived.get(name, 0), now)
             self._arrived[name] = now
         for site in self.tree.sites:
-            machine = self.carrier.machines.get(_address(site))
+            machine = self.carrier.machines.get(balancer_name(site))
             if isinstance(machine, Balancer):
                 parts = tuple(Part(name, self.tree.load(name, new.get(name, 0))) for name in machine.memory.here)
                 self.carrier.take(machine.name, Check(parts))
@@ -83,7 +85,7 @@ class Balancing:
 
     def perform(self, name: str, effect: Effect) -> None:
         """Does what a balancer asks for."""
-        site = name.removeprefix(MARK)
+        site = balanced_site(name)
         match effect:
             case Remember():
                 self._memories[site] = self._memories[site].after(effect, self._parent(site))
@@ -91,19 +93,15 @@ class Balancing:
                 # The desk ends an operator cleanly when it moves it: until then it runs on.
                 self.carrier.feed(name, Stopped(peer, serial))
             case Start(operators=operators, giver=giver, reason=reason) if giver:
-                for operator in self.tree.in_order(operators, giver.removeprefix(MARK), site):
+                for operator in self.tree.in_order(operators, balanced_site(giver), site):
                     self.homes[operator] = site
                     self.ask(operator, site, reason.replace(MARK, ""))
 
     def crash(self, site: str) -> None:
         """A site's balancer is gone."""
-        self.carrier.lose(_address(site))
+        self.carrier.lose(balancer_name(site))
 
     def restart(self, site: str) -> None:
         """It comes back with what it wrote down."""
         if site in self.tree.sites:
             self._add(site, looked=False)
-
-
-def _address(site: str) -> str:
-    return MARK + site

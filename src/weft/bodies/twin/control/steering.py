@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from weft.bodies.twin.control.balancing import MARK, Balancing
+from weft.bodies.twin.control.balancing import Balancing
 from weft.bodies.twin.control.carrier import Carrier
 from weft.bodies.twin.control.changes import CONTROLLER, DESK, Changes
 from weft.bodies.twin.control.observing import Advising
@@ -44,7 +44,7 @@ from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan, firs
 from weft.plan.judging.admission import judge
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
-from weft.protocol.balancing import AGAIN_MS, asks_again
+from weft.protocol.balancing import AGAIN_MS, MARK, asks_again
 from weft.protocol.change_messages import after_of
 from weft.protocol.control import Controller, Rounds, looks_every_s
 from weft.protocol.hosting import (
@@ -121,7 +121,7 @@ class Steering:
         self.outages: list[Outage] = []
         balance = deployment.control.balance
         self.steered = steers(deployment)
-        self.carrier = Carrier(self._delay_ns, self._perform, self._start_ns() if self.steered else 0)
+        self.carrier = Carrier(self.message_ns, self._perform, self._start_ns() if self.steered else 0)
         whole, (deployment, placement) = deployment, begins or (deployment, placement)
         looks = looks_every_s(deployment) is not None
         hops = counting_hops(deployment, batch_ms(deployment)) if looks else deployment
@@ -360,7 +360,7 @@ class Steering:
             change = self.changes.moving[fragment][0] if fragment in self.changes.moving else 0
             self.carrier.feed(DESK, Want(fragment, site, change=change))
 
-    def _delay_ns(self, sender: str, to: str) -> int | None:
+    def message_ns(self, sender: str, to: str) -> int | None:
         """How long a message takes; None where it is lost."""
         first = self.deployment.sites[0].name
         start, end = (first if name == DESK else self._site_of(name) for name in (sender, to))

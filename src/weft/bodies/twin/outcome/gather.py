@@ -37,7 +37,7 @@ def gather(
     born = {name: plane.get(k, c.BORN) - measures.born_before.get(name, 0) for name, k in layout.sources.items()}
     queries: dict[str, dict[str, Any]] = {}
     flow = dataflow(deployment)
-    dropped_at = {node.stream: plane.total(names_of(node.stream), c.DROPPED) for node in flow.nodes}
+    dropped_at = {".".join(name): n for name, n in plane.totals(c.DROPPED).items()}
     ordering = _ordering(deployment, plane)
     filtered_at = _filtered(deployment, plane)
     for number, query in enumerate(deployment.queries):
@@ -120,11 +120,12 @@ def _ordering(deployment: Deployment, plane: Plane) -> dict[str, dict[str, float
 def _filtered(deployment: Deployment, plane: Plane) -> dict[str, int | None]:
     """Records that each operator let go without a result, where one record gives one at most."""
     found: dict[str, int | None] = {}
+    served, emitted = plane.counts(c.ENDED), plane.counts(c.NUMBER)
     for node in dataflow(deployment).nodes:
-        o = plane.layout.operators[names_of(node.stream)]
-        passes_some = is_ordering(node.operator) or (node.operator.selectivity or 1.0) <= 1.0
-        late = plane.get(plane.get(o, c.WINDOW), c.ORDER_LATE) if is_ordering(node.operator) else 0
-        found[node.stream] = plane.get(o, c.ENDED) - plane.get(o, c.NUMBER) - late if passes_some else None
+        name, orders = names_of(node.stream), is_ordering(node.operator)
+        passes_some = orders or (node.operator.selectivity or 1.0) <= 1.0
+        late = plane.get(plane.get(plane.layout.operators[name], c.WINDOW), c.ORDER_LATE) if orders else 0
+        found[node.stream] = served[name] - emitted[name] - late if passes_some else None
     return found
 
 
@@ -135,17 +136,20 @@ def _link_busy_ns(plane: Plane, row: int, end_ns: int) -> int:
 
 def _operators(plane: Plane) -> list[dict[str, Any]]:
     names = {handle: name for name, handle in plane.layout.sites.items()}
+    homes, instances = plane.counts(c.HOME), plane.counts(c.INSTANCES_N)
+    served, emitted = plane.counts(c.ENDED), plane.counts(c.NUMBER)
+    arrived, dropped, waiting = plane.totals(c.ARRIVED), plane.totals(c.DROPPED), plane.totals(c.WAITS)
     return [
         {
             "query": query,
             "operator": operator,
-            "site": names[plane.get(o, c.HOME)],
-            "instances": max(1, plane.get(o, c.INSTANCES_N)),
-            "arrived": plane.total((query, operator), c.ARRIVED),
-            "served": plane.get(o, c.ENDED),
-            "dropped": plane.total((query, operator), c.DROPPED),
-            "emitted": plane.get(o, c.NUMBER),
-            "waiting": plane.total((query, operator), c.WAITS),
+            "site": names[homes[query, operator]],
+            "instances": max(1, instances[query, operator]),
+            "arrived": arrived[query, operator],
+            "served": served[query, operator],
+            "dropped": dropped[query, operator],
+            "emitted": emitted[query, operator],
+            "waiting": waiting[query, operator],
         }
-        for (query, operator), o in plane.layout.operators.items()
+        for query, operator in plane.layout.operators
     ]

@@ -105,6 +105,8 @@ class Result:
     """Every change that somebody asked for or a rule wished, and what became of it."""
     decisions: list[dict[str, Any]] | None = None
     """What rules wished, by which numbers, and what became of it; None where no rule is on."""
+    slack_ms: dict[str, dict[str, float]] | None = None
+    """By site, the slack of its operators as the site itself knows it at the end; None where nothing is fed back."""
 
     def as_json(self) -> dict[str, Any]:
         """The contract's JSON; of two runs with one seed only `wall_s` differs."""
@@ -121,6 +123,7 @@ class Result:
             **({"ordering": self.ordering} if self.ordering else {}),
             **({"advice": self.advice} if self.advice is not None else {}),
             **({"decisions": self.decisions} if self.decisions is not None else {}),
+            **({"slack_ms": self.slack_ms} if self.slack_ms is not None else {}),
         }
 
     def text(self) -> str:

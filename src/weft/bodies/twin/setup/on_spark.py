@@ -94,8 +94,7 @@ def on_spark(deployment: Deployment, placement: Placement, costs: BatchCosts) ->
 
 def _streams(fragment: Fragment) -> list[str]:
     """The operators of a fragment by their streams; a relay's own name."""
-    own = [f"{fragment.query}.{name}" for name in fragment.operators]
-    return own or [_relay(fragment)]
+    return [*fragment.streams] or [_relay(fragment)]
 
 
 def _relay(fragment: Fragment) -> str:

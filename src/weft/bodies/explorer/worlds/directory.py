@@ -1,0 +1,233 @@
+"""Worlds for the directory: sites that come, leave, crash and come back, offer and withdraw, under lost words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.bodies.explorer.world import Taken, View, World
+from weft.bodies.explorer.worlds.directory_ground import CALM, CLOCK, INVENTED, LEASE, TWICE, Act, Clock, Yard
+from weft.protocol import Input, Machine, Received
+from weft.protocol.directory import (
+    Beat,
+    Begin,
+    Directory,
+    End,
+    JoinRing,
+    Levels,
+    Limits,
+    Loaded,
+    OffersAre,
+    PutOffers,
+    Seek,
+    site_key,
+)
+
+LEVELS = Levels(count=3, top=2.0, overlap=0.25)
+EXACT = "after a calm everybody finds what is offered, and nothing else"
+STALE = "nothing withdrawn or of a dead site is held for longer than a lease"
+BAND = "after a calm a load that is shown lies in the level of the load that is"
+AGES = "what is held grows older at every beat, and ends with its lease"
+OLDER = "an older word never replaces a later one"
+LIVES = "what a former life of a site offered ends when a greater one is heard of"
+SPARING = "a load within its level is told to nobody"
+
+
+def looked_up(view: View, seeker: str, name: str) -> dict[str, float]:
+    """What a site would find now: of the holders in its own eyes, the first that hold something."""
+    machine = view.machine(seeker)
+    for site in machine.holders(name):
+        if site == seeker or site in view.ground.up:
+            found = {one.site: one.load for one in view.machine(site).offers(name)}
+            if found:
+                return found
+    return {}
+
+
+def exact(view: View) -> bool:
+    """Whether everybody who is up finds all that is offered and nothing else."""
+    ground: Yard = view.ground
+    names = sorted({name for script in ground.acts for _, fact in script
+                    if isinstance(fact, OffersAre) for name in fact.names})  # fmt: skip
+    wanted = {name: [site for site in ground.up if name in ground.of(site)] for name in names}
+    wanted |= {site_key(site): [site] for site in ground.up}
+    wanted |= {site_key(site): [] for site in ground.sites if site not in ground.up}
+    return all(sorted(looked_up(view, seeker, name)) == sites for name, sites in wanted.items() for seeker in ground.up)
+
+
+def banded(view: View) -> bool:
+    """Whether loads that are shown lie in the levels of loads that are."""
+    ground: Yard = view.ground
+    for site in ground.up:
+        machine = view.machine(site)
+        low, high = LEVELS.band(machine.level)
+        if not low <= ground.load(site) < high:
+            return False
+        for holder in ground.up:
+            shown = view.machine(holder).offers(site_key(site))
+            if any(not low <= one.load < high for one in shown):
+                return False
+    return True
+
+
+def calm(view: View) -> bool:
+    """Whether nothing is under way and nothing has happened for a while."""
+    ground: Yard = view.ground
+    return not view.busy and ground.calm >= CALM
+
+
+def not_stale(view: View) -> bool:
+    """Whether no site that is up holds what has been gone for more than a lease, and the beat that was under way."""
+    ground: Yard = view.ground
+    old = [(site, name) for site, name, age in ground.gone if age > LEASE + 1]
+    if not old or view.busy:
+        return True
+    return not any(name in view.machine(one).rows.get(site, _NOBODY).names
+                   for one in ground.up for site, name in old if one != site)  # fmt: skip
+
+
+class _Nobody:
+    names: tuple[str, ...] = ()
+
+
+_NOBODY = _Nobody()
+
+
+def ages(taken: Taken) -> bool:
+    """Whether leases run."""
+    if not isinstance(taken.input, Beat):
+        return True
+    for site, row in taken.after.rows.items():
+        before = taken.before.rows.get(site)
+        if site == taken.after.name or before is None:
+            continue
+        if row.left != max(0, before.left - 1) or (row.names and not row.left):
+            return False
+    return True
+
+
+def in_order(taken: Taken) -> bool:
+    """Whether what is held of a site is not older than what was."""
+    if not (isinstance(taken.input, Received) and isinstance(taken.input.message, PutOffers)):
+        return True
+    before, after = (one.rows.get(taken.input.sender) for one in (taken.before, taken.after))
+    return before is None or after is None or (after.life, after.number) >= (before.life, before.number)
+
+
+def reborn_anew(taken: Taken) -> bool:
+    """Whether nothing is held of a former life when a greater one says that it is there."""
+    if not (isinstance(taken.input, Received) and isinstance(taken.input.message, JoinRing)):
+        return True
+    sender, life = taken.input.sender, taken.input.message.life
+    before = taken.before.rows.get(sender)
+    return before is None or before.life >= life or not taken.after.rows[sender].names
+
+
+def sparing(taken: Taken) -> bool:
+    """Whether loads are told only where they leave their level."""
+    return not isinstance(taken.input, Loaded) or not (
+        taken.effects and taken.before.levels.stays(taken.before.level, taken.input.load)
+    )
+
+
+def world(
+    name: str,
+    sites: str,
+    acts: str,
+    directory: type[Directory] = Directory,
+    copies: int = 2,
+    lossy: bool = False,
+    **faults: Any,
+) -> World:
+    """Sites that are there from the start, and what happens: scripts, `site word argument; ...` between commas.
+
+    Words are lost, doubled or overtake others at any time: then only the end is asked for, and what always holds.
+    """
+    names = tuple(sites.split())
+    limits = Limits(copies=copies, lease=LEASE, patience=2)
+    scripts = tuple(_script(text, names) for text in acts.split(", ") if text)
+    begin: tuple[tuple[Act, ...], ...] = ((Act(CLOCK, Begin(())),),)
+    started = {script[0].site for script in scripts if isinstance(script[0].fact, Begin)}
+    begin += tuple((Act(site, Begin(names)),) for site in names if site not in started)
+    acts_ = (*begin, *scripts)
+    ground = Yard(names, acts_, (0,) * len(acts_))
+
+    def reborn(site: str, ground: Yard | None) -> Machine:
+        return Clock(CLOCK) if site == CLOCK else directory(site, ground.life(site) if ground else 1, limits, LEVELS)
+
+    def over(view: View) -> bool:
+        held: Yard = view.ground
+        acted = all(at == len(script) for at, script in zip(held.done, held.acts, strict=True))
+        return acted and calm(view) and not held.seeking and exact(view) and banded(view)
+
+    claims: dict[str, Any] = {
+        TWICE: lambda view: view.ground.fault != TWICE,
+        INVENTED: lambda view: view.ground.fault != INVENTED,
+    }
+    if not lossy:
+        claims[STALE] = not_stale
+        claims[EXACT] = lambda view: not calm(view) or exact(view)
+        claims[BAND] = lambda view: not calm(view) or banded(view)
+    return World(
+        name,
+        lambda: {one: reborn(one, None) for one in (CLOCK, *names)},
+        ground,
+        (),
+        claims,
+        over,
+        reborn,
+        steps={AGES: ages, OLDER: in_order, LIVES: reborn_anew, SPARING: sparing},
+        **faults,
+    )
+
+
+def _script(text: str, names: tuple[str, ...]) -> tuple[Act, ...]:
+    acts = []
+    for part in text.split("; "):
+        site, word, *rest = part.split()
+        acts.append(Act(site, _fact(word, rest, names)))
+    return tuple(acts)
+
+
+def _fact(word: str, rest: list[str], names: tuple[str, ...]) -> Input:
+    match word:
+        case "begins":
+            return Begin(names)
+        case "offers":
+            return OffersAre(tuple(rest))
+        case "loaded":
+            return Loaded(float(rest[0]))
+        case "seeks":
+            return Seek(int(rest[0]), rest[1])
+    assert word == "ends", word
+    return End()
+
+
+def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> tuple[World, ...]:
+    """The worlds of the directory; as published it is a ring of Pastry's, which is not printed."""
+
+    def of(name: str, sites: str, acts: str, **more: Any) -> World:
+        return world(name, sites, acts, **machines, **more)
+
+    usual = (
+        of("offered and withdrawn", "a b", "a begins; a offers s; a offers t; a seeks 1 s"),
+        of("loads", "a b", "a begins; a loaded 1.1; a loaded 0.8; a loaded 0.5; a loaded 5"),
+        of("two offer the same", "a b", "a begins; a offers s, b begins; b offers s; b offers; b seeks 1 s"),
+        of("one of two leaves", "a b", "a begins; a offers s; a ends"),
+        of("one of three leaves", "a b c", "b begins; b offers s; b ends"),
+        of("a lost word", "a b", "a begins; a offers s, b begins; b seeks 1 s", lose=1, lossy=True),
+        of("one copy, a lost word", "a b", "a begins; a offers s; a seeks 1 s, b begins; b seeks 2 s", copies=1, lose=1,
+           lossy=True),
+        of("a lost farewell", "a b", "a begins; a offers s; a ends", lose=1, lossy=True),
+        of("a doubled word", "a b", "a begins; a offers s; a offers t", double=1),
+        of("words that overtake", "a b", "a begins; a offers s; a offers", overtake=1),
+        of("one who offers crashes", "a b", "a begins; a offers s; a offers", mortal=("a",), crash=1),
+        of("one who holds crashes", "a b", "a begins; a offers s, b begins; b seeks 1 s", mortal=("b",), crash=1),
+    )  # fmt: skip
+    if not long:
+        return usual
+    return (
+        *usual,
+        of("three, one crashes", "a b c", "a begins; a offers s, b begins", mortal=("b",), crash=1,
+           states_max=8_000_000),
+        of("two words lost", "a b", "a begins; a offers s; a offers t, b begins; b seeks 1 s", lose=2, lossy=True),
+    )  # fmt: skip

@@ -1,0 +1,25 @@
+"""What does a site carry beside its host? What its deployment asks for; one line for each companion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.bodies.live.carrier import Tell
+from weft.bodies.live.directory.offering import Offering
+from weft.bodies.live.epochs import next_life
+from weft.bodies.live.site import Companion, SiteBody
+from weft.bodies.live.state import State
+from weft.bodies.live.transport import Transport
+from weft.model import Deployment
+from weft.plan.dataflow.sharing import is_on
+
+
+def companions_of(
+    body: SiteBody, deployment: Callable[[], Deployment], state: State, transport: Transport, story: Tell
+) -> list[Companion]:
+    """What a site of a run carries, as the deployment asks for it; `deployment` is that of the moment."""
+    now = deployment()
+    if not is_on(now):
+        return []
+    life = next_life(state, body.name)
+    return [Offering(now.site(body.name), life, deployment, lambda: body.running, body.used_s, transport, story)]

@@ -1,0 +1,25 @@
+"""How does every site of a query know its delays? What is measured is fed back to all of them."""
+
+from weft.protocol.feedback.feedback import LEASE, Feedback, QueryDelays
+from weft.protocol.feedback.words import (
+    DelayBeat,
+    DelayMeasured,
+    DelaysAre,
+    DelayTold,
+    DelayWord,
+    LeavesOff,
+    TakesPart,
+)
+
+__all__ = [
+    "LEASE",
+    "DelayBeat",
+    "DelayMeasured",
+    "DelayTold",
+    "DelayWord",
+    "DelaysAre",
+    "Feedback",
+    "LeavesOff",
+    "QueryDelays",
+    "TakesPart",
+]
