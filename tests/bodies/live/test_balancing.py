@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.bodies.live.balanced import Balanced, all_at, balanced, busy
+from weft.bodies.live.balancing.kept import Kept, KeptBalance
 from weft.bodies.live.decision_file import kept_decisions
 from weft.bodies.live.transport import DESK, balancer, host
 from weft.bodies.twin import run as twin
@@ -82,6 +83,22 @@ def test_a_move_says_why_and_its_numbers_stand_in_the_log(tmp_path: Path) -> Non
         head, numbers = decision_lines(entry)
         assert re.search(r"balance, done: left was at \d+ %, above 60 %$", head)
         assert re.match(r"  load: left \d+% then \d+% of its cpu, top 0% then 1\d% of its cpu; marks: low 0%", numbers)
+
+
+def test_nothing_is_taken_without_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Kept] = []
+    write = KeptBalance.write
+
+    def noted(self: KeptBalance, kept: Kept) -> None:
+        written.append(kept)
+        write(self, kept)
+
+    monkeypatch.setattr(KeptBalance, "write", noted)
+    with balanced(busy(), all_at(busy(), "left"), tmp_path) as run:
+        run.until(lambda: has_moved(run))
+    took = [one.reason for kept in written for one in kept.took]
+    assert took, "what was taken is kept until the desk has moved it"
+    assert all(re.fullmatch(r"left was at \d+ %, above 60 %", reason) for reason in took)
 
 
 def test_messages_between_balancers_and_reports_may_be_lost_and_doubled(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.bodies.live.moving import delivered, differing, expected, make
 from weft.bodies.live.failing import RunFailed
 from weft.bodies.live.run import Options, Run
 from weft.spark.channels.log_writer import LogWriter
+from weft.spark.fragments.draining import DrainingRun
 from weft.spark.sources import recordings
 
 pytestmark = pytest.mark.spark
@@ -155,6 +156,30 @@ queries:
     os.utime(tmp_path / "in" / "old.csv", (1_600_000_000, 1_600_000_000))
     Run(deployment, tmp_path / "state", Options(until_done=True)).go()
     assert values(spark, tmp_path) == [1, 2, 3, 4]
+
+
+def test_a_first_batch_that_is_quicker_than_the_start_of_its_fragment_counts(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "x.csv").write_text("1\n2\n")
+    (tmp_path / "d.yaml").write_text("""
+weft: 1
+sites: [{name: a}]
+sources: [{name: s, site: a, format: csv, path: in, schema: "v BIGINT"}]
+queries:
+  - {name: q, operators: [{name: o, from: [s], sql: "SELECT v FROM s"}], sink: {from: o, format: parquet, path: out}}
+""")
+
+    def waits_long(run: DrainingRun) -> None:
+        deadline = time.monotonic() + WAIT_S_MAX
+        while not (run.checkpoint / "commits" / "0").exists() and time.monotonic() < min(deadline, begun_s + 5):
+            time.sleep(0.02)
+
+    begun_s = time.monotonic()
+    monkeypatch.setattr(DrainingRun, "_wait_for_sources", waits_long)
+    Run(weft.spec.load(tmp_path / "d.yaml"), tmp_path / "state", Options(until_done=True)).go()
+    assert values(spark, tmp_path) == [1, 2]
 
 
 def test_files_that_spark_would_read_twice_beside_an_odd_name_are_refused_until_it_is_renamed(

@@ -283,7 +283,7 @@ class Balancer(Stock):
             room = fits(plus(self.committed(), self.size(message.operators)), self.marks.most)
             if room and all(part.operator in named for part in message.operators):
                 names = tuple(part.operator for part in message.operators)
-                note = self.remember(TOOK, peer, message.serial, parts=message.operators)
+                note = self.remember(TOOK, peer, message.serial, parts=message.operators, reason=reason)
                 return [*effects, note, Start(names, peer, reason), Send(peer, Taken(message.serial))]
         why = "there is no room any more" if kept else "no room is kept for it"
         return [*effects, self.remember(DECLINED, peer, message.serial), Send(peer, NotTaken(message.serial, why))]

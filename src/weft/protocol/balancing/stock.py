@@ -87,9 +87,11 @@ class Stock(Machine):
         """Takes it back."""
         self.memory, self.looked = msgspec.convert(extra, tuple[Memory, bool])
 
-    def remember(self, verb: str, peer: str, serial: int, number: int = 0, parts: Transfer = ()) -> Remember:
-        """Writes down what became of a handover."""
-        return self.write(Remember(self.memory.count, verb, peer, serial, number, parts))
+    def remember(
+        self, verb: str, peer: str, serial: int, number: int = 0, parts: Transfer = (), reason: str = ""
+    ) -> Remember:
+        """Writes down what became of a handover, and why it was made."""
+        return self.write(Remember(self.memory.count, verb, peer, serial, number, parts, reason))
 
     def count(self) -> Remember:
         """Writes down that the next number is used."""

@@ -130,6 +130,7 @@ class Remember(Effect, frozen=True):
     serial: int = 0
     number: int = 0
     operators: tuple[Part, ...] = ()
+    reason: str = ""
 
 
 class Stop(Effect, frozen=True):

@@ -23,6 +23,7 @@ from weft.spark.fragments.wiring import RunContext
 STARTS_AT_ONCE = 2
 START_S_MAX = 60.0
 IDLE_S_MAX = 20.0
+FAILS_S_MAX = 5.0
 _starts = threading.BoundedSemaphore(STARTS_AT_ONCE)
 
 
@@ -106,9 +107,14 @@ class DrainingRun(FragmentRun):
             self.read_all(self.ways.totals, lambda: self.ways.before_end(self.fragment.id, self._is_wanted))
         except Exception as error:
             # A query that was stopped or has failed ends the wait; `failure` tells why, where Spark still answers.
+            # Spark throws its failure a moment before the query counts as ended.
             with suppress(Exception):
-                if self.query is not None and self.query.isActive:
-                    self.trouble = str(error)
+                latest = time.monotonic() + FAILS_S_MAX
+                while self.query is not None and self.query.isActive:
+                    if time.monotonic() > latest:
+                        self.trouble = str(error)
+                        return
+                    time.sleep(0.05)
 
     def _is_wanted(self) -> bool:
         return not self.over and self.is_sound()

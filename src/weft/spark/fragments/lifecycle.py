@@ -110,6 +110,9 @@ class FragmentRun:
         wiring, frame = self.warm or self.wire(self.epoch)
         self.entries, self.has_ticks = wiring.entries, wiring.ticks
         self.writer.load_positions(self.entries, self.has_ticks)
+        if not self.gate.waits:
+            # Before Spark has it: a first batch may come before that call returns, and it is no rehearsal.
+            self.writer.begin_turn()
         if self.has_ticks:
             self._tick(f"start-{self.epoch:06d}")
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", self.fragment.site)
@@ -121,12 +124,14 @@ class FragmentRun:
             .start()
         )
 
-    def _explain(self) -> None:
-        """Leave the plan that Spark runs where `weft explain` finds it."""
-        if self.query is not None:
-            plan = self.query._jsq.explainInternal(False)
-            path = self.context.folders.fragment(self.fragment.id) / "plan.txt"
-            self.context.folders.disk.replace(path, plan.encode(), sync=False)
+    def _explain(self) -> bool:
+        """Leave the plan that Spark runs where `weft explain` finds it; False until Spark has named its query."""
+        if self.query is None:
+            return False
+        plan = self.query._jsq.explainInternal(False)
+        path = self.context.folders.fragment(self.fragment.id) / "plan.txt"
+        self.context.folders.disk.replace(path, plan.encode(), sync=False)
+        return True
 
     def stop(self, clean: bool = False) -> bool:
         """End the query, whether at a batch boundary; else what was under way is done again by the next epoch."""

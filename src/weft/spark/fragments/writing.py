@@ -64,7 +64,7 @@ class BatchInput:
 
 
 class BatchWriter:
-    """Writes the batches of one run, and knows how far they have come; `explain` follows the first of them."""
+    """Writes the batches of one run, and knows how far they have come; `explain` follows one of the first."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class BatchWriter:
         gate: Gate,
         born: int,
         on_commit: Callable[[Commit], None],
-        explain: Callable[[], None],
+        explain: Callable[[], bool],
         late: LateRecords,
     ) -> None:
         self.context = context
@@ -112,6 +112,7 @@ class BatchWriter:
         self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"ledger-{fragment.id}")
         self._begun: Future[None] | None = None
         self._waited_s = 0.0
+        self._explained = False
         self._previous: tuple[int, Offsets] | None = None
         self._written: Offsets | None = None
         self._gave: int | None = None  # records of the trunk's last batch that several wanted
@@ -135,7 +136,9 @@ class BatchWriter:
             self._reached[entry.name] = come_to(offsets, entry.name)
 
     def begin_turn(self) -> None:
-        """The outputs are ours: from now on batches go there."""
+        """The outputs are ours: from now on batches go there; said again, it changes nothing."""
+        if self._turn_came.is_set():
+            return
         for name, first in self.batch_times.first.items():
             self._reached[name] = later(first, self._reached.get(name, BEGINNING))
         self._turn_came.set()
@@ -281,7 +284,7 @@ class BatchWriter:
                     records = self._branch(frame, place.operator)
                     measured = self.batch_times.measured(place.stream)
                     ahead[place.stream] = place.destination.write_aside(records, self.born, measured, few)
-        if not self.gate.is_open():  # then nothing was read
+        if self.gate.waits and not self.gate.is_open():  # then nothing was read
             self.rehearsed = batch
             return {}
         since_s = time.monotonic()
@@ -314,8 +317,7 @@ class BatchWriter:
         if not waiting:
             self._work_out_again(frame)
         self._write_late(batch)
-        if self._previous is None:
-            self.explain()
+        self._explained = self._explained or self.explain()
         self._previous = (batch, brought.offsets)
         self._written = brought.offsets
         for entry in self.entries:

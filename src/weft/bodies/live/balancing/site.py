@@ -28,7 +28,6 @@ from weft.protocol.balancing import (
     Check,
     Part,
     Remember,
-    Start,
     Stop,
     Stopped,
     balanced_site,
@@ -140,8 +139,6 @@ class SiteBalancing:
                 # The desk ends an operator cleanly when it moves it: until then it runs on.
                 if self._carrier is not None:
                     self._carrier.feed(Stopped(peer, serial))
-            case Start(operators=operators, giver=giver, reason=reason) if giver:
-                self._keep(era, partial(_explained, operators, reason.replace(MARK, "")))
 
     def _parent(self) -> str:
         return balancer_name(self._told.parent) if self._told is not None and self._told.parent else ""
@@ -170,7 +167,8 @@ def _remembered(what: Remember, parent: str, kept: Kept) -> Kept:
     if what.verb in (TOOK, GONE):
         took = tuple(_without(took, {part.operator for part in what.operators}))
     if what.verb == TOOK:
-        took = (*took, Agreed(balanced_site(what.peer), what.serial, what.operators))
+        reason = what.reason.replace(MARK, "")
+        took = (*took, Agreed(balanced_site(what.peer), what.serial, what.operators, reason))
     return Kept(kept.era, kept.memory.after(what, parent), took)
 
 
@@ -181,10 +179,3 @@ def _without(took: tuple[Agreed, ...], operators: set[str]) -> list[Agreed]:
         if stay:
             left.append(msgspec.structs.replace(one, operators=stay))
     return left
-
-
-def _explained(operators: tuple[str, ...], reason: str, kept: Kept) -> Kept:
-    """Why the last handover was made, where it is the one of these operators."""
-    if not kept.took or tuple(part.operator for part in kept.took[-1].operators) != operators:
-        return kept
-    return Kept(kept.era, kept.memory, (*kept.took[:-1], msgspec.structs.replace(kept.took[-1], reason=reason)))
