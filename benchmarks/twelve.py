@@ -28,16 +28,16 @@ Part = dict[str, tuple[str, list[tuple[str, str]], list[str]]]
 """By name: who runs them, the queries, and their windows."""
 
 
-def _same() -> Part:
-    return {side: (side, SAME, [WINDOW] * len(SAME)) for side in ("weft", "streams", "one", "one_sink")}
+def _same(queries: int) -> Part:
+    return {side: (side, SAME[:queries], [WINDOW] * queries) for side in ("weft", "streams", "one", "one_sink")}
 
 
-def _source() -> Part:
-    windows = [f"{10 + at} minutes" for at in range(len(SAME))]
-    return {side: (side, SAME, windows) for side in ("weft", "streams")}
+def _source(queries: int) -> Part:
+    windows = [f"{10 + at} minutes" for at in range(queries)]
+    return {side: (side, SAME[:queries], windows) for side in ("weft", "streams")}
 
 
-def _prefix() -> Part:
+def _prefix(queries: int) -> Part:
     asked = [("kwh >= 1 AND meter <> 'm7'" if at < 8 else f"kwh = {at - 5}", "sum(kwh)") for at in range(10)]
     windows = [f"{10 + 5 * at} minutes" for at in range(10)]
     return {"ten": ("weft", asked, windows), "two": ("weft", asked[:2], windows[:2])}
@@ -81,7 +81,7 @@ def measure(setting: Setting) -> Found:
 
 def _measured(setting: Setting, work: Path, name: str) -> Found:
     millions = setting["records"] / 1e6
-    part = {side: held for side, held in PARTS[name]().items() if side in setting["sides"]}
+    part = {side: held for side, held in PARTS[name](setting["queries"]).items() if side in setting["sides"]}
     told: dict[str, list[dict[str, Any]]] = {side: [] for side in part}
     for _, side, counts in turns(list(part), setting["rounds"], 0):
         one = turn(work, work / "data", part[side])
