@@ -114,3 +114,19 @@ def test_a_stop_leaves_no_batch_uncounted_and_counts_none_twice(
     assert counts.fragments["q.keep"].sources["n"].records == TOTAL
     world.run()
     assert world.delivered() == expected()
+
+
+def test_an_end_amid_a_batch_that_failed_when_its_results_were_there_is_not_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run, query = launched(tmp_path, Counts(), monkeypatch)
+    query.write()
+    query.go_on(2)
+
+    def fails(commit: object) -> None:
+        raise OSError("no space left")
+
+    run.writer.on_commit = fails
+    with pytest.raises(OSError, match="no space"):
+        query.write()
+    assert not run.stop(clean=True), "who goes on from the batch before, in another cut, would give its results again"
