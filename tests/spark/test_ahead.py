@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.spark.fragments.test_last_batch import ENTRY, checkpoint, fragment
 from weft.model import Deployment
 from weft.plan.changing.task import GoesOn, Task
 from weft.plan.dataflow.event_times import Times
+from weft.spark import ahead as module
 from weft.spark.ahead import Ahead
 from weft.spark.channels.folders import Folders
 from weft.spark.checkpoints.checkpoint import last_committed, positions
@@ -141,3 +143,30 @@ def test_what_the_plan_in_force_rests_on_is_not_taken_away_with_what_another_cha
     early = early_in(ahead, generation=1)
     assert ahead.warm(Task(NEW, 1, plan=4), []) == (), "it waits for its start"
     assert early.ended == ""
+
+
+def test_an_early_start_that_was_dropped_while_spark_took_it_is_ended_and_leaves_its_checkpoint_alone(
+    ahead: Ahead, folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Launched(EarlyRun):
+        over = False
+        gate = SimpleNamespace(forget=lambda: None)
+        checkpoint = folders.checkpoint("q.down", 1)
+
+        def __init__(self, *given: Any) -> None:
+            super().__init__()
+
+        def wire(self, tick: int) -> tuple[Any, None]:
+            return SimpleNamespace(entries=[ENTRY]), None
+
+        def launch(self) -> None:
+            assert ahead.take_early(TASK) is None, "the plan in force starts the fragment anew, as it was"
+            self.over = True
+
+    monkeypatch.setattr(module, "DrainingRun", Launched)
+    monkeypatch.setattr(ahead, "_may_start_early", lambda fragment, wiring: True)
+    stops: list[str] = []
+    monkeypatch.setattr(Launched, "stop_ahead", lambda self: stops.append("stopped"))
+    assert ahead.warm(TASK, [standing()]) == ()
+    assert stops == ["stopped", "stopped"], "again, when there was something to stop"
+    assert last_committed(folders.checkpoint("q.down", 1)) is not None

@@ -99,9 +99,10 @@ class Ahead:
         run.follows = {old.fragment.id: old for old in ends}
         self._early[fragment.id] = run
         run.launch()
-        if self._over:  # the site was lost, or has ended, meanwhile
-            self._early.pop(fragment.id, None)
-            run.discard()
+        if self._over or run.over:  # the site, or this, has ended meanwhile; its checkpoint may be another's by now
+            if self._early.get(fragment.id) is run:
+                del self._early[fragment.id]
+            run.stop_ahead()
             return ()
         run.wait_until_idle()
         return tuple(old.fragment.id for old in deciding_fragments(fragment, entries, ends) or ())

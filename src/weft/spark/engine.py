@@ -99,7 +99,10 @@ class SparkEngine:
             run = kind(self.ways, self.context, task.fragment, epoch, task.generation)
             run.warm = self.ahead.take_planned(task.fragment)
         run.on_start = self._forget_other_ways_in
+        before = self.runs.get(task.fragment.id)
         self.runs[task.fragment.id] = run
+        if before is not None:
+            self.measures.replaced(before)
         return run
 
     def _forget_other_ways_in(self, run: FragmentRun) -> None:

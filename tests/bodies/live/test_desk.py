@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -81,6 +82,29 @@ def test_a_start_that_can_never_succeed_ends_the_run_with_its_reason(tmp_path: P
         assert body.over.wait(20)
         assert body.failure is not None
         assert "there is no column v" in body.failure
+
+
+class SlowToStart(Fake):
+    """An engine whose runs start when they may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.may = threading.Event(), threading.Event()
+
+    def prepare(self, task: Task, epoch: int) -> Any:
+        self.begun.set()
+        self.may.wait(20)
+        return super().prepare(task, epoch)
+
+
+def test_what_starts_while_its_site_goes_does_not_run_on(tmp_path: Path) -> None:
+    fake = SlowToStart()
+    with desk(tmp_path, fake) as (_, _, sites):
+        assert fake.begun.wait(20)
+        for site in ("x", "y", "z"):
+            sites.crash(site)
+        fake.may.set()
+        assert until(lambda: bool(fake.most) and not fake.alive)
 
 
 def test_the_journal_holds_reasons_and_backups_through_a_move(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from weft.spark.channels.log import Log
 from weft.spark.channels.log_writer import LogWriter
 from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.sinks.delivery import SinkLog, SinkWriter
-from weft.spark.storage.disk import Damaged
+from weft.spark.storage.disk import Damaged, Disk, checked
 
 
 def segment(writer: LogWriter, batch: int, rows: int = 1) -> Manifest:
@@ -117,15 +117,35 @@ def test_nothing_is_deleted_while_nobody_reads(tmp_path: Path) -> None:
     assert len(os.listdir(log.data)) == 20
 
 
-def test_records_of_an_uncommitted_segment_are_swept_away(tmp_path: Path) -> None:
+def test_records_of_an_uncommitted_segment_are_swept_away_once_its_number_is_taken(tmp_path: Path) -> None:
     log = Log(tmp_path / "s").create()
     writer = LogWriter(log, 1, "f")
     segment(writer, 0)
     left = writer.folder()
     left.mkdir()
     (left / "part.parquet").write_bytes(b"half")
-    LogWriter(log, 2, "f")
-    assert sorted(os.listdir(log.data)) == ["0000000000-1"]
+    segment(LogWriter(log, 2, "f"), 1)
+    assert sorted(os.listdir(log.data)) == ["0000000000-1", "0000000001-2"]
+
+
+def test_who_is_overtaken_between_its_look_at_the_fence_and_its_commit_keeps_its_records(tmp_path: Path) -> None:
+    slow, later = Disk(), []
+    link = slow.link
+
+    def overtaken(path: Path, name: Path) -> None:
+        later.append(LogWriter(Log(tmp_path / "s"), 2, "f"))
+        link(path, name)
+
+    slow.link = overtaken  # type: ignore[method-assign]
+    manifest = segment(LogWriter(Log(tmp_path / "s", disk=slow), 1, "f"), 0)
+    log = Log(tmp_path / "s")
+    assert [checked(*file) for file in log.files(manifest)] == [b"records"]
+    with pytest.raises(Fenced):
+        segment(later[0], 0)
+    again = LogWriter(log, 3, "f")
+    assert again.written(0), "its batch is not written twice"
+    segment(again, 1)
+    assert sorted(os.listdir(log.data)) == ["0000000000-1", "0000000001-3"]
 
 
 def sink(path: Path, epoch: int) -> SinkWriter:
@@ -231,6 +251,7 @@ def test_what_a_crash_left_aside_is_not_seen_and_goes(tmp_path: Path) -> None:
     again = sink(path, 2)
     assert not again.written(0)
     assert not list(path.iterdir())
+    again.commit(sink_batch(again, 0))
     assert not list(again.log.data.iterdir())
 
 

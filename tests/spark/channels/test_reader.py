@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from tests.spark.channels.channel_kinds import COLUMNS, Kind, committed, read
+from weft.spark.channels.folders import Folders
+from weft.spark.channels.gate import Gate
+from weft.spark.channels.manifest import Written
 from weft.spark.channels.partitions import Partitioning
-from weft.spark.channels.reader import FORMAT
+from weft.spark.channels.reader import COMMITS_MAX, FORMAT, ChannelReader
 
 
 def taken(spark: Any, kind: Kind, name: str, partitions: str | None, folder: Path) -> list[tuple[str, int]]:
@@ -29,6 +32,25 @@ def taken(spark: Any, kind: Kind, name: str, partitions: str | None, folder: Pat
     finally:
         query.stop()
     return sorted((row["k"], row["v"]) for row in rows)
+
+
+@pytest.mark.parametrize("delay_ms", ["0", "1"])
+def test_a_reader_whose_gate_opens_far_beyond_its_beginning_reads_on_from_there(delay_ms: str, tmp_path: Path) -> None:
+    folders, place = Folders(tmp_path, "run"), COMMITS_MAX + 20
+    log = folders.stream("s").create()
+    writer = log.open_writer(1, "f")
+    for batch in range(place + 1):
+        committed(writer, batch, Written(rows=1))
+    gate = Gate(tmp_path / "gate.json", waits=True)
+    options = {**folders.reader_options(log), **gate.options("in"), "reader": "early~in", "delay_ms": delay_ms}
+    reader = ChannelReader(None, options)  # type: ignore[arg-type]
+    start = reader.latestOffset({"segment": 3, "tick": 0}, None)
+    log.passed("old~in", place)
+    log.retain()  # who reads before it has gone on meanwhile
+    gate.open({"in": place})
+    found = reader.latestOffset(start, None)
+    assert found["segment"] == place + 1
+    assert reader.latestOffset(found, None) == found, "there is no more"
 
 
 @pytest.mark.spark

@@ -114,3 +114,53 @@ def test_a_stop_leaves_no_batch_uncounted_and_counts_none_twice(
     assert counts.fragments["q.keep"].sources["n"].records == TOTAL
     world.run()
     assert world.delivered() == expected()
+
+
+def test_an_end_amid_a_batch_that_failed_when_its_results_were_there_is_not_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run, query = launched(tmp_path, Counts(), monkeypatch)
+    query.write()
+    query.go_on(2)
+
+    def fails(commit: object) -> None:
+        raise OSError("no space left")
+
+    run.writer.on_commit = fails
+    with pytest.raises(OSError, match="no space"):
+        query.write()
+    assert not run.stop(clean=True), "who goes on from the batch before, in another cut, would give its results again"
+
+
+class Slow:
+    """What Spark is asked to start, and what it gives when it has: meanwhile the run is asked to end."""
+
+    def __init__(self, run: FragmentRun) -> None:
+        self.run, self.isActive = run, True
+
+    def __getattr__(self, name: str) -> Any:
+        return self if name == "writeStream" else lambda *given: self
+
+    def start(self) -> Slow:
+        self.run.stop()
+        return self
+
+    def stop(self) -> None:
+        self.isActive = False
+
+
+def test_one_that_is_asked_to_end_while_spark_takes_it_does_not_run_on() -> None:
+    run = object.__new__(FragmentRun)
+    nothing = lambda *given: None  # noqa: E731
+    writer = SimpleNamespace(concluded=None, ledger=None, close=nothing, load_positions=nothing, write=nothing)
+    context = SimpleNamespace(setLocalProperty=nothing)
+    held = {
+        "query": None, "over": False, "writer": writer, "gate": SimpleNamespace(waits=True), "generation": 1,
+        "fragment": SimpleNamespace(id="q.o", site="a"), "batch_times": SimpleNamespace(updates=False), "born": 1,
+        "session": SimpleNamespace(sparkContext=context), "clean": False, "checkpoint": "",
+        "warm": (SimpleNamespace(entries=[], ticks=False), Slow(run)),
+    }  # fmt: skip
+    run.__dict__.update(held)
+    run.launch()
+    assert run.query is not None
+    assert not run.query.isActive

@@ -17,6 +17,7 @@ import msgspec
 from weft.protocol.reporting import BatchDone
 
 FILE = "counts.json"
+MISSED_KEPT = 64  # batches that a site has not told of, though it or another has of later ones
 
 
 class FromFiles(msgspec.Struct):
@@ -45,7 +46,10 @@ class FromFiles(msgspec.Struct):
 
 
 class Counted(msgspec.Struct):
-    """A fragment's batches in all runs, up to the last that was counted; another checkpoint numbers them anew."""
+    """A fragment's batches in all runs, up to the last that was counted; another checkpoint numbers them anew.
+
+    `missed` are those before the last that nobody has told of yet: the site that ran them may, later than another.
+    """
 
     generation: int = 0
     batch: int = -1
@@ -53,6 +57,21 @@ class Counted(msgspec.Struct):
     busy_ms: int = 0
     sources: dict[str, FromFiles] = {}
     operators: dict[str, int] = {}
+    missed: list[int] = []
+
+    def note(self, generation: int, batch: int) -> bool:
+        """Whether a batch was not counted before, from now on it is; a site may tell of it after those that follow."""
+        if generation < self.generation:
+            return True
+        if generation > self.generation:
+            self.generation, self.batch, self.missed = generation, -1, []
+        if batch > self.batch:
+            between = range(max(self.batch + 1, batch - MISSED_KEPT), batch)
+            self.batch, self.missed = batch, [*self.missed, *between][-MISSED_KEPT:]
+            return True
+        was_missed = batch in self.missed
+        self.missed = [one for one in self.missed if one != batch]
+        return was_missed
 
 
 class Counts(msgspec.Struct):
@@ -61,18 +80,12 @@ class Counts(msgspec.Struct):
     fragments: dict[str, Counted] = {}
     operators: dict[str, tuple[int, int]] = {}
 
-    def last(self, fragment: str, generation: int) -> int:
-        """The last batch of a checkpoint that was counted; one that is reported again is not counted twice."""
-        held = self.fragments.get(fragment)
-        return held.batch if held is not None and held.generation == generation else -1
-
     def take(self, report: BatchDone) -> bool:
         """Count a batch, unless it was; whether it was not."""
         fragment = report.fragment
-        if report.batch <= self.last(fragment, report.generation):
-            return False
         held = self.fragments.setdefault(fragment, Counted())
-        held.generation, held.batch = report.generation, report.batch
+        if not held.note(report.generation, report.batch):
+            return False
         held.batches += report.batches
         held.busy_ms += report.busy_ms
         for source in {**report.sources, **report.bad}:

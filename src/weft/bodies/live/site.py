@@ -178,6 +178,8 @@ class SiteBody:
             return
         with self._lock:
             self.running[fragment] = (epoch, run)
+        if self._gone.is_set():  # what ran by then was ended without it
+            run.stop()
         self._tell(Launched(fragment, epoch, pack(run.standing())))
         self._reporting.wake()
 

@@ -27,6 +27,7 @@ class LogWriter(Writer):
         self.log = log.create()
         self.epoch = epoch
         self.writer = writer
+        self._left: list[Path] = []
         self._claim()
         self.last = log.last()
         self._sweep()
@@ -38,13 +39,19 @@ class LogWriter(Writer):
         self.log.disk.seal(self.log.folder / "epoch", self.epoch)
 
     def _sweep(self) -> None:
-        """Records of segments that were never committed go; they will be written again."""
+        """Records of segments that were never committed go, as soon as nobody can commit them; they are written again.
+
+        Who was fenced off between its look at the fence and its commit still commits: only a number that is taken
+        keeps it out.
+        """
         kept = set(self.log.numbers())
         for folder in self.log.data.iterdir():
             number, _, epoch = folder.name.partition("-")
             if not number.isdigit() or not epoch.isdigit():
                 continue
-            if int(number) not in kept or int(epoch) != self.log.manifest(int(number)).epoch:
+            if int(number) not in kept:
+                self._left.append(folder)
+            elif int(epoch) != self.log.manifest(int(number)).epoch:
                 self.log.disk.remove_tree(folder)
             else:
                 self.found(folder, int(number))
@@ -89,8 +96,12 @@ class LogWriter(Writer):
         except FileNotFoundError as error:
             gone = self.log.folder if not self.log.manifests.is_dir() else (error.filename or self.log.folder)
             raise Damaged(gone, "is gone in the middle of the run") from error
+        own = self.folder()
         self.last = manifest
         self.log.note_head(manifest.segment)
+        while self._left:
+            if (left := self._left.pop()) != own:
+                self.log.disk.remove_tree(left)
         if manifest.segment % RETAIN_EVERY == 0:
             self.retain()
         return manifest

@@ -76,7 +76,7 @@ class ChannelReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
         if self.gate.closed():
             return self.gate.rehearsal(start)
-        begin = as_position(start[POSITION])
+        begin = later(as_position(start[POSITION]), self.gate.first())  # before that, records may be gone
         reach = self.channel.reach(begin, COMMITS_MAX)
         if self.delay_ms or self.kbps:
             reach = self.channel.arrived(begin, reach, time.time() * 1000, self.delay_ms, self.kbps)

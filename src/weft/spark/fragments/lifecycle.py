@@ -123,6 +123,8 @@ class FragmentRun:
             .foreachBatch(self.writer.write)
             .start()
         )
+        if self.over:  # it was ended while Spark took it: then there was nothing to stop
+            self.stop()
 
     def _explain(self) -> bool:
         """Leave the plan that Spark runs where `weft explain` finds it; False until Spark has named its query."""

@@ -169,7 +169,14 @@ class BatchWriter:
         with self._lock:
             self._closing = True
             written = self._previous[0] if self._previous else None
-        return not self._left_open if written is None else wait_for_commit(self.checkpoint, written)
+        whole = not self._left_open if written is None else wait_for_commit(self.checkpoint, written)
+        return whole and not self._holds_more()
+
+    def _holds_more(self) -> bool:
+        """Whether a batch that failed lies in some output: who goes on in another cut would give its records again."""
+        committed = last_committed(self.checkpoint)
+        following = 0 if committed is None else committed + 1
+        return any(output.writer.written(following) for output in (*self.outputs, *self.left_out))
 
     def forget_ahead(self) -> None:
         """Throw away what lies aside."""
@@ -276,15 +283,19 @@ class BatchWriter:
     def _write_ahead(self, frame: DataFrame, batch: int) -> dict[str, Written]:
         """The gate is open, the outputs are not ours yet: write aside, then wait for the turn."""
         ahead: dict[str, Written] = {}
+        opened = not self.gate.waits or self.gate.is_open()
+        if opened:
+            # What lies before these places is somebody else's, and may have been removed by now.
+            self.batch_times.first = self.gate.positions()
         waiting = [place for place in places(self.context, self.fragment) if place.late is None]
         if all(place.destination.can_write_aside for place in waiting):
-            few = self._are_few(self._brought(batch), None)
+            few = not opened or self._are_few(self._brought(batch), None)
             with _shared(frame, len(waiting)):
                 for place in waiting:
                     records = self._branch(frame, place.operator)
                     measured = self.batch_times.measured(place.stream)
                     ahead[place.stream] = place.destination.write_aside(records, self.born, measured, few)
-        if self.gate.waits and not self.gate.is_open():  # then nothing was read
+        if not opened:  # when this batch was planned it was not either: nothing was read
             self.rehearsed = batch
             return {}
         since_s = time.monotonic()

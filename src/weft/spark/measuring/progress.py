@@ -67,7 +67,7 @@ def _report(run: FragmentRun, progress: dict[str, Any]) -> BatchReport:
             operators[rest] = int(values["rows"])
     batch = progress["batchId"]
     duration = progress["durationMs"].get("triggerExecution", 0) - round(run.writer.waited_ms.get(batch, 0.0))
-    counts = next((one for one in run.writer.batches if one.batch == batch), None)
+    counts = next((one for one in tuple(run.writer.batches) if one.batch == batch), None)  # more may come meanwhile
     state_bytes = sum(int(held.get("memoryUsedBytes") or 0) for held in progress.get("stateOperators", []))
     return BatchReport(batch, duration, rows, bad, operators, counts, state_bytes)
 

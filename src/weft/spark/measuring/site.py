@@ -34,9 +34,9 @@ class SiteMeasures:
         self.stages = stages
         self.bad = dict(bad)
         self._runs = runs
-        self._followed: dict[str, FragmentRun] = {}
+        self._replaced: deque[FragmentRun] = deque()
         self._told: dict[int, int] = {}  # by the birth of a run: its last batch that was told
-        self._commits: deque[Committed] = deque()
+        self._events: deque[Event] = deque()  # until a look gives them out: one that fails has lost nothing
         self._unweighed: deque[tuple[FragmentRun, BatchReport]] = deque(maxlen=WAITING_MAX)
         self._ended: dict[int, FragmentNow] = {}
         self._looks = 0
@@ -44,7 +44,7 @@ class SiteMeasures:
     def committed(self, commit: Commit) -> None:
         """A run has committed something; called by whoever writes."""
         manifest = commit.manifest
-        self._commits.append(
+        self._events.append(
             Committed(
                 commit.fragment,
                 commit.stream,
@@ -58,33 +58,35 @@ class SiteMeasures:
             )
         )
 
+    def replaced(self, run: FragmentRun) -> None:
+        """Another has taken a run's place; it may have reported more since it was looked at."""
+        self._replaced.append(run)
+
     def look(self, finally_: bool = False) -> Measured:
         """What is new, and how all stands; `finally_`, also what stages took that Spark was not asked for yet."""
-        events: list[Event] = []
-        # What another has replaced may have reported more since.
-        seen = {run.born: run for run in (*self._followed.values(), *self._runs.values())}
-        self._followed = dict(self._runs)
-        for run in seen.values():
-            events += self._batches(run)
-        self._told = {born: batch for born, batch in self._told.items() if born in seen}
-        fragments = tuple(self._now(run) for run in self._followed.values())
+        while self._replaced:  # before those that go on from it
+            self._take_batches(self._replaced[0])
+            self._told.pop(self._replaced.popleft().born, None)
+        runs = tuple(self._runs.values())
+        for run in runs:
+            self._take_batches(run)
+        fragments = tuple(map(self._now, runs))
+        self._ended = {run.born: self._ended[run.born] for run in runs if run.born in self._ended}
         self.stages.look(now=finally_)
         if self.stages.looks > self._looks:
             self._looks = self.stages.looks
-            events += self._weighed()
-        while self._commits:
-            events.append(self._commits.popleft())
-        return Measured(tuple(events), SiteNow(fragments, self.stages.seconds(self.site), self.bad))
+            self._weigh()
+        cpu_s = self.stages.seconds(self.site)
+        events = tuple(self._events.popleft() for _ in range(len(self._events)))
+        return Measured(events, SiteNow(fragments, cpu_s, self.bad))
 
-    def _batches(self, run: FragmentRun) -> list[Event]:
-        found: list[Event] = []
+    def _take_batches(self, run: FragmentRun) -> None:
         syncs = dict(run.writer.sync_ms)
         for report in new_reports(run, self._told.get(run.born, -1)):
-            self._told[run.born] = report.batch
             keeps = run.fragment.stateful is not None and run.fragment.query is not None
             state = {f"{run.fragment.query}.{run.fragment.stateful}": report.state_bytes / 1024} if keeps else {}
             synced = (syncs[report.batch],) if report.batch in syncs else ()
-            found.append(
+            self._events.append(
                 BatchDone(
                     run.fragment.id,
                     run.generation,
@@ -97,12 +99,11 @@ class SiteMeasures:
                     synced,
                 )
             )
+            self._told[run.born] = report.batch
             self._unweighed.append((run, report))
-        return found
 
-    def _weighed(self) -> list[Event]:
+    def _weigh(self) -> None:
         """Batches whose stages have been looked at tell what records cost."""
-        found: list[Event] = []
         while self._unweighed:
             run, report = self._unweighed.popleft()
             fragment, counts = run.fragment, report.counts
@@ -116,7 +117,7 @@ class SiteMeasures:
             gave = records_out(flow, query, fragment, counts.committed, report.operators, sum(entered.values()))
             took = records_in(flow, fragment, entered, gave)
             work = self.stages.work(run.name, report.batch)
-            found.append(
+            self._events.append(
                 BatchWeighed(
                     fragment.id,
                     fragment.query,
@@ -128,7 +129,6 @@ class SiteMeasures:
                     0 if work is None else work.tasks,
                 )
             )
-        return found
 
     def _now(self, run: FragmentRun) -> FragmentNow:
         """How a run stands; one that has ended stands still."""
@@ -155,8 +155,7 @@ class SiteMeasures:
             run.has_begun(),
         )
         if ended:
-            followed = {one.born for one in self._followed.values()}
-            self._ended = {run.born: found, **{born: one for born, one in self._ended.items() if born in followed}}
+            self._ended[run.born] = found
         return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +63,29 @@ def test_over_connections_that_break_and_processes_that_restart_every_record_is_
     places.same()
     assert read(places.log("b")) == rows(range(60))
     places.log("b").inspect(0)
+
+
+def test_what_is_being_counted_when_the_connection_breaks_keeps_its_records(
+    kind: Kind, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, disk, copy = places.port["b"], places.folders["b"].disk, places.log("b")
+    link, there = disk.link, []
+
+    def slow(path: Path, name: Path) -> None:
+        files = [Path(file) for file, _, _ in copy.files(copy.room_for(path.read_bytes()).manifest)]
+        port.do(_broken(port)).result(10)
+        deadline = time.monotonic() + 1
+        while files[0].exists() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        link(path, name)
+        there.append(all(file.exists() for file in files))
+
+    monkeypatch.setattr(disk, "link", slow)
+    filled(kind, places, range(1))
+    places.mirroring["b"].follow("s", "a")
+    places.same()
+    assert there == [True], "whoever reads it by now finds its records"
+    assert read(copy) == rows(range(1))
 
 
 async def _broken(port: Port) -> None:

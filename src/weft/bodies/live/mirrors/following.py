@@ -56,6 +56,7 @@ class Follower:
         self._port = port
         self._tell = tell
         self._task: asyncio.Task[None] | None = None
+        self._counting: asyncio.Future[None] | None = None
         self._ended = False
 
     async def start(self) -> None:
@@ -95,6 +96,9 @@ class Follower:
                 task.cancel()
             one.abort()
             results = await asyncio.gather(hearing, *helpers, return_exceptions=True)
+            if self._counting is not None:
+                # It goes on when nobody waits for it: only what it leaves tells what is lacking, and may be removed.
+                await asyncio.wait([self._counting])
             self._port.hang_up(one)
         failed = [each for each in results if isinstance(each, Exception)]
         if failed:
@@ -139,7 +143,8 @@ class Follower:
             while not waiting.empty() and size < TOGETHER_BYTES:
                 held.append(waiting.get_nowait())
                 size += held[-1].manifest.bytes if isinstance(held[-1], TakenIn) else 0
-            await loop.run_in_executor(None, self._take_in, held)
+            self._counting = loop.run_in_executor(None, self._take_in, held)
+            await asyncio.shield(self._counting)
 
     def _take_in(self, held: list[Any]) -> None:
         run: list[TakenIn] = []
