@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from itertools import pairwise
@@ -22,6 +23,7 @@ from weft.spark.ordering.holds import measured_order
 
 pytestmark = pytest.mark.spark
 START_US = 1_700_000_000_000_000
+FILES_S = 1_700_000_000
 SCHEMA = "ts TIMESTAMP, name STRING, n BIGINT, nested STRUCT<a: BIGINT, b: ARRAY<STRING>>"
 
 
@@ -45,6 +47,8 @@ def write(folder: Path, times: np.ndarray, first: int, size: int) -> None:
         }
     )
     pq.write_table(table, folder / f".{first:08d}")
+    # Spark reads files by their time of change: made within one tick of the clock, their order would be chance.
+    os.utime(folder / f".{first:08d}", (FILES_S + first, FILES_S + first))
     (folder / f".{first:08d}").rename(folder / f"{first:08d}.parquet")
 
 
