@@ -5,7 +5,7 @@ from weft.model.control import Advise, Balance, Control, Place, Project, Relief,
 from weft.model.dataflow import Dataflow, LateOutlet, Node, Outlet, dataflow, late_name, late_outlets, sink_name
 from weft.model.deployment import Deployment
 from weft.model.observed import (
-    Machine,
+    MachineState,
     Observed,
     ObservedOperator,
     ObservedQuery,
@@ -57,7 +57,7 @@ __all__ = [
     "LateOutlet",
     "Level",
     "Link",
-    "Machine",
+    "MachineState",
     "MoveAt",
     "Node",
     "Observed",
