@@ -33,7 +33,17 @@ from weft.model.queries import (
     Watermark,
 )
 from weft.model.running import Channels, Spark, Store
-from weft.model.scenario import AddAt, CrashAt, Happening, MoveAt, PartitionAt, RateAt, RemoveAt, RestartAt
+from weft.model.scenario import (
+    AddAt,
+    CrashAt,
+    Happening,
+    MoveAt,
+    PartitionAt,
+    RateAt,
+    RemoveAt,
+    RestartAt,
+    rate_changes,
+)
 from weft.model.sharing import Sharing
 from weft.model.sites import Batch, Link, Site
 
@@ -102,5 +112,6 @@ __all__ = [
     "late_outlets",
     "observed_from_json",
     "observed_of",
+    "rate_changes",
     "sink_name",
 ]

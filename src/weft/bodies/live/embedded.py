@@ -16,12 +16,11 @@ from weft.bodies.live.house import Learned
 from weft.bodies.live.machine_state import MachineLook, machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.processes.roll import running
-from weft.bodies.live.rate_changes import factors_of
 from weft.bodies.live.site import Companion, SiteBody
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import CannotRun, State
 from weft.bodies.live.transport import InProcess
-from weft.model import Deployment, MachineState, dataflow
+from weft.model import Deployment, MachineState, dataflow, rate_changes
 from weft.plan.dataflow.event_times import Times, carried_times
 from weft.plan.network.paths import Paths
 from weft.protocol.agents import RunsHere
@@ -98,7 +97,7 @@ class EmbeddedSites:
                 f"sites of {self.state.path} run in processes of their own ({names}): go on with --processes, "
                 "or stop them with `weft stop` first"
             )
-        self.spark = process.start(self.deployment, self.state.folders, factors_of(self.deployment))
+        self.spark = process.start(self.deployment, self.state.folders, rate_changes(self.deployment.scenario))
         return facts_of(self.spark.analysis)
 
     def try_out(self, deployment: Deployment) -> Tried:

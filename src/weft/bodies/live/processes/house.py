@@ -28,7 +28,6 @@ from weft.bodies.live.machine_state import machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.parcels import unpack
 from weft.bodies.live.processes import roll
-from weft.bodies.live.rate_changes import factors_of
 from weft.bodies.live.state import KEYS, CannotRun, State
 from weft.bodies.live.transport import ROLL, Address, agent
 from weft.bodies.live.wire.authority import own_keys
@@ -36,7 +35,7 @@ from weft.bodies.live.wire.credentials import NoKey, credentials
 from weft.bodies.live.wire.parties import THE_DESK
 from weft.bodies.live.wire.parties import site as party_of
 from weft.bodies.live.wire.port import LOOPBACK, Port
-from weft.model import Deployment, MachineState
+from weft.model import Deployment, MachineState, rate_changes
 from weft.model.sites import where
 from weft.plan.dataflow.sharing import as_written
 from weft.protocol.agents import FAILED, READY, AgentHere, CutOff, DeskHere, EndAgent, RunsHere
@@ -116,7 +115,7 @@ class ProcessSites:
         running = roll.running(self.state.path)
         if not running:
             sweep_aside(self.deployment, self.state.folders)
-            open_flows(self.deployment, self.state.folders, factors_of(self.deployment))
+            open_flows(self.deployment, self.state.folders, rate_changes(self.deployment.scenario))
         self.transport.open(ROLL, self._deliver)
         address = self.transport.start()
         assert address is not None
