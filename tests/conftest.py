@@ -29,7 +29,7 @@ LONGEST = (
     "bodies/live/test_between.py",
     "spark/storage/test_damage.py",
     "bodies/explorer/test_balancing_worlds.py",
-    "bodies/live/test_measure.py",
+    "bodies/live/test_measurements.py",
     "bodies/live/test_live.py",
     "plan/search/test_promises.py",
     "plan/policies/test_refine.py",

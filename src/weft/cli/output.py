@@ -170,7 +170,7 @@ def read(file: Path) -> tuple[Report, Deployment]:
 
 def as_measured(file: Path, deployment: Deployment, state: Path | None = None) -> tuple[Deployment, list[str]]:
     """The deployment with what its last run measured where it declares nothing, and a line for each thing taken."""
-    from weft.bodies.live.measured import last_measured
+    from weft.bodies.live.last_run import last_measured
     from weft.bodies.live.state import state_folder
     from weft.plan.observing.measured import with_measured
 

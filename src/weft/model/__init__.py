@@ -5,7 +5,7 @@ from weft.model.control import Advise, Balance, Control, Place, Project, Relief,
 from weft.model.dataflow import Dataflow, LateOutlet, Node, Outlet, dataflow, late_name, late_outlets, sink_name
 from weft.model.deployment import Deployment
 from weft.model.observed import (
-    Machine,
+    MachineState,
     Observed,
     ObservedOperator,
     ObservedQuery,
@@ -33,7 +33,17 @@ from weft.model.queries import (
     Watermark,
 )
 from weft.model.running import Channels, Spark, Store
-from weft.model.scenario import AddAt, CrashAt, Happening, MoveAt, PartitionAt, RateAt, RemoveAt, RestartAt
+from weft.model.scenario import (
+    AddAt,
+    CrashAt,
+    Happening,
+    MoveAt,
+    PartitionAt,
+    RateAt,
+    RemoveAt,
+    RestartAt,
+    rate_changes,
+)
 from weft.model.sharing import Sharing
 from weft.model.sites import Batch, Link, Site
 
@@ -57,7 +67,7 @@ __all__ = [
     "LateOutlet",
     "Level",
     "Link",
-    "Machine",
+    "MachineState",
     "MoveAt",
     "Node",
     "Observed",
@@ -102,5 +112,6 @@ __all__ = [
     "late_outlets",
     "observed_from_json",
     "observed_of",
+    "rate_changes",
     "sink_name",
 ]

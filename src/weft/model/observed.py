@@ -37,7 +37,7 @@ class ObservedOperator:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineState:
     """What a site knows of the machine that it stands on, and of the way to each neighbour.
 
     `cpu_idle` is a share of all its cores; `load` is over 1, 5 and 15 minutes. What it cannot tell is None.
@@ -65,7 +65,7 @@ class ObservedSite:
     utilisation: float | None = None
     up: bool = True
     time_ms: float | None = None
-    machine: Machine | None = None
+    machine: MachineState | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from weft.model.queries import Query
@@ -69,3 +70,13 @@ class RemoveAt:
 
 
 Happening = MoveAt | RateAt | CrashAt | RestartAt | PartitionAt | AddAt | RemoveAt
+
+
+def rate_changes(scenario: Iterable[Happening]) -> dict[str, list[tuple[float, float]]]:
+    """From which moments on each source runs at so many times its normal rate, in the order of time."""
+    changes: dict[str, list[tuple[float, float]]] = {}
+    for what in sorted(scenario, key=lambda one: one.at_s):
+        if isinstance(what, RateAt):
+            for source, factor in what.rate.items():
+                changes.setdefault(source, []).append((what.at_s, factor))
+    return changes

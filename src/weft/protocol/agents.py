@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from weft.model import Machine
+from weft.model import MachineState
 from weft.protocol.words import Epoch, Message, Name, Parcel, Reason
 
 STARTING, READY, FAILED = "starting", "ready", "failed"
@@ -34,7 +34,7 @@ class AgentHere(Message, frozen=True):
     ui: str = ""
     runs: tuple[RunsHere, ...] = ()
     facts: Parcel = Parcel()
-    machine: Machine | None = None
+    machine: MachineState | None = None
 
 
 class DeskHere(Message, frozen=True):

@@ -13,12 +13,11 @@ from weft.plan.dataflow.event_times import Times
 from weft.plan.network.paths import Path as Way
 from weft.protocol.change_messages import After
 from weft.protocol.reporting import Measured
-from weft.spark.ahead import Ahead
 from weft.spark.channels.channel import reader_name
 from weft.spark.channels.gate import Gate
 from weft.spark.channels.position import reaches
 from weft.spark.checkpoints.inspection import begin_anew
-from weft.spark.fragments.draining import DrainingRun, Ways
+from weft.spark.fragments.draining import DrainingRun, RunSettings
 from weft.spark.fragments.lifecycle import FragmentRun
 from weft.spark.fragments.outputs import claims_of, places, sink_log
 from weft.spark.fragments.pacing import Pace
@@ -27,6 +26,7 @@ from weft.spark.fragments.real_time import RealTimeRun, runs_in_real_time
 from weft.spark.fragments.wiring import RunContext
 from weft.spark.measuring.progress import StageTimes
 from weft.spark.measuring.site import SiteMeasures
+from weft.spark.prepared import Prepared
 from weft.spark.sinks.updates import settle
 
 
@@ -36,7 +36,7 @@ class SparkEngine:
     def __init__(
         self,
         site: str,
-        ways: Ways,
+        settings: RunSettings,
         context: RunContext,
         between: Callable[[str, str], Way | None],
         stages: StageTimes,
@@ -49,14 +49,14 @@ class SparkEngine:
         self.runs: dict[str, DrainingRun] = {}
         self.measures = SiteMeasures(site, self.runs, stages, bad or {})
         self._ask_before_end: Callable[[str, Callable[[], bool]], None] = lambda fragment, alive: None
-        self.ways = replace(ways, on_commit=self.measures.committed, before_end=self._before_end)
-        self.ahead = Ahead(self.ways, self.context)
+        self.settings = replace(settings, on_commit=self.measures.committed, before_end=self._before_end)
+        self.prepared = Prepared(self.settings, self.context)
 
     def learn(self, deployment: Deployment, schemas: dict[str, StructType], times: Times) -> None:
         """What is made ready and started from now on may be of these queries; what runs goes on as it is."""
         self.context = replace(self.context, deployment=deployment, schemas=schemas)
-        self.ways = replace(self.ways, times=times)
-        self.ahead.ways, self.ahead.context = self.ways, self.context
+        self.settings = replace(self.settings, times=times)
+        self.prepared.settings, self.prepared.context = self.settings, self.context
 
     def asks_before_end(self, ask: Callable[[str, Callable[[], bool]], None]) -> None:
         """Let somebody be asked before a fragment ends the streams of its sources."""
@@ -81,7 +81,7 @@ class SparkEngine:
     def prepare(self, task: Task, epoch: int) -> DrainingRun:
         """A fragment ready to start, or one that waits behind its gate; Fenced where a later epoch has taken over."""
         self.homes.update(task.homes)
-        run = self.ahead.take_early(task)
+        run = self.prepared.take_early(task)
         if run is not None:
             try:
                 run.adopt(epoch)
@@ -96,8 +96,8 @@ class SparkEngine:
             claims = claims_of(self.context.deployment, folders)
             begin_anew(folders, task.fragment, task.generation, task.gate, claims)
             kind = RealTimeRun if runs_in_real_time(self.context, task.fragment) else DrainingRun
-            run = kind(self.ways, self.context, task.fragment, epoch, task.generation)
-            run.warm = self.ahead.take_planned(task.fragment)
+            run = kind(self.settings, self.context, task.fragment, epoch, task.generation)
+            run.warm = self.prepared.take_planned(task.fragment)
         run.on_start = self._forget_other_ways_in
         before = self.runs.get(task.fragment.id)
         self.runs[task.fragment.id] = run
@@ -108,7 +108,7 @@ class SparkEngine:
     def _forget_other_ways_in(self, run: FragmentRun) -> None:
         """A run reads as it will: other ways in, made ready for a move that was never finished, are not kept for it."""
         name = run.fragment.id
-        if name in self.ahead:
+        if name in self.prepared:
             return
         reads = {reader_name(name, entry.name) for entry in run.entries}
         for stream in run.fragment.channels:
@@ -117,20 +117,20 @@ class SparkEngine:
     def warm(self, task: Task, ends: Sequence[Standing] | None) -> tuple[str, ...]:
         """Make a fragment ready before its turn; the ends whose last batches it waits for; None: not all are known."""
         self.homes.update(task.homes)
-        return self.ahead.warm(task, ends)
+        return self.prepared.warm(task, ends)
 
     def discard_prepared(self, task: Task) -> None:
         """Forget what was made ready, or carried over."""
-        self.ahead.discard(task.fragment.id, task.generation)
+        self.prepared.discard(task.fragment.id, task.generation)
 
     def let_in(self, fragment: str, standing: Standing) -> None:
         """One that others go on from is at its last batch."""
-        self.ahead.let_in(fragment, standing)
+        self.prepared.let_in(fragment, standing)
 
     def carry_over(self, task: Task, ends: Sequence[Standing], after: After) -> GoesOn:
         """Write down where a fragment goes on after these ends."""
         self.homes.update(task.homes)
-        return self.ahead.carry_over(task, ends, after)
+        return self.prepared.carry_over(task, ends, after)
 
     def channel_drained(self, stream: str, fragment: str) -> bool:
         """Whether a fragment that runs here has written the results of all that a channel holds."""
@@ -155,7 +155,7 @@ class SparkEngine:
             for sink in query.sinks:
                 name = sink_name(query, sink)
                 if name in sinks and sink.mode == "update" and sink.path is not None:
-                    settle(self.ways.session, sink_log(deployment, self.context.folders, sink, name), query)
+                    settle(self.settings.session, sink_log(deployment, self.context.folders, sink, name), query)
 
     def _alive(self) -> list[DrainingRun]:
         """Runs that were not asked to end; others' checkpoints may be somebody else's by now."""
@@ -163,8 +163,8 @@ class SparkEngine:
 
     def lose(self) -> None:
         """Be gone, as with a loss of power: nothing is taken back."""
-        self.ahead.lose()
+        self.prepared.lose()
 
     def close(self) -> None:
         """Leave nothing behind that was made ready."""
-        self.ahead.close()
+        self.prepared.close()

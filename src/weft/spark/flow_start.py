@@ -7,8 +7,8 @@ from typing import Any
 
 from weft.model import Deployment
 from weft.spark.channels.folders import Folders, spark_name
-from weft.spark.checkpoints.batch import count_of, read_offsets
 from weft.spark.checkpoints.checkpoint import last_planned
+from weft.spark.checkpoints.offsets import count_of, read_offsets
 from weft.spark.sources import streams as sources
 from weft.spark.sources.arrivals import Flow
 from weft.spark.sources.streams import read_flows, write_flows

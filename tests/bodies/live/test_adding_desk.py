@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import weft.spec
-from weft.bodies.live.adding import THE_END, Adding
+from weft.bodies.live.adding import CLOSES, Adding
 from weft.bodies.live.assembly import cutting
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.facts import Facts
@@ -172,7 +172,7 @@ def test_a_folder_that_cannot_be_written_and_a_run_that_closes_its_windows_take_
     (Path(desk.deployment.folder) / "taken").write_text("a file")
     refused(desk, "sink of p:", path="taken/p")
     desk.state.write(CLOSING, {"files": {}})
-    refused(desk, THE_END)
+    refused(desk, CLOSES)
 
 
 def test_sites_in_processes_of_their_own_take_up_no_more_queries(desk: Desk) -> None:

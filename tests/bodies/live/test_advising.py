@@ -11,8 +11,8 @@ import pytest
 
 import weft.spec
 from weft.bodies.live.advising import Advising
-from weft.bodies.live.measure import Meter
-from weft.bodies.live.measured import last_observed
+from weft.bodies.live.last_run import last_observed
+from weft.bodies.live.meter import Meter
 from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.run import Options, Run
 from weft.bodies.live.state import State

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from weft.bodies.live.counts import FILE, Counts, as_plain, taken_up
-from weft.bodies.live.measure import Meter
+from weft.bodies.live.meter import Meter
 from weft.bodies.live.progress import Progress
 from weft.bodies.live.state import State
 from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source

@@ -10,7 +10,7 @@ import pytest
 
 import weft.spec
 from tests.cli.cli_files import weft_json
-from weft.bodies.live.measured import FILE as MEASUREMENTS
+from weft.bodies.live.last_run import FILE as MEASUREMENTS
 from weft.bodies.live.run import Options, Run
 
 FILE = """

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from weft.bodies.live import observing
-from weft.bodies.live.measure import Meter
-from weft.bodies.live.measured import FILE, last_observed
+from weft.bodies.live.last_run import FILE, last_observed
+from weft.bodies.live.meter import Meter
 from weft.bodies.live.observing import Observer
 from weft.bodies.live.rates import SourceRates, kept_rates
 from weft.bodies.live.state import State

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bodies.live.test_measure import FILE, SLOW
+from tests.bodies.live.test_measurements import FILE, SLOW
 from weft.bodies.live.profile import WARMING_STEPS, Trial, rising
 
 

@@ -19,7 +19,7 @@ from weft.bodies.live.assembly import cutting
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.decision_file import DecisionFile, kept_decisions
 from weft.bodies.live.desk import DeskBody
-from weft.bodies.live.measure import Meter
+from weft.bodies.live.meter import Meter
 from weft.bodies.live.run import Options, Run
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import State

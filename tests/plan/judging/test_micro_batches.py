@@ -11,7 +11,7 @@ from tests.plan.plan_builders import deployment, op, placed, query, source, wind
 from weft.model import Link, Promise, Site
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.judging.batch_costs import SHIPPED, BatchCosts, costs_from_json
-from weft.plan.judging.batch_pieces import Intake, Outgoing, Piece, fragments_of, pieces_of
+from weft.plan.judging.batch_pieces import BatchPiece, Intake, Outgoing, fragments_of, pieces_of
 from weft.plan.judging.batch_projection import on_spark, project_on_spark, why_ideal
 from weft.plan.judging.micro_batches import mean_of, quantile_of, simulate
 
@@ -50,7 +50,9 @@ def test_an_idle_fragment_sees_a_commit_a_look_later() -> None:
 
 
 def test_batches_at_once_slow_each_other_down() -> None:
-    piece = Piece("a", "x", (Intake("s", 100.0, True),), (), 1000.0, 0.0, False, (Outgoing(None, "q", 1.0),), 100.0)
+    piece = BatchPiece(
+        "a", "x", (Intake("s", 100.0, True),), (), 1000.0, 0.0, False, (Outgoing(None, "q", 1.0),), 100.0
+    )
     crowd = replace(EVEN, crowd=0.5)
     alone = simulate((piece,), crowd, Random(0))
     three = simulate(tuple(replace(piece, id=name) for name in "abc"), crowd, Random(0))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.spark.channels.kafka_follower import Entry, Held
+from weft.spark.channels.kafka_follower import Held, LogEntry
 from weft.spark.channels.kafka_names import NAME_CHARS_MAX, safe
 from weft.spark.channels.manifest import Manifest
 
-FENCES = st.integers(1, 4).map(lambda epoch: Entry(fence=epoch))
-SEGMENTS = st.tuples(st.integers(0, 6), st.integers(1, 4)).map(lambda one: Entry(manifest=Manifest(*one, "f", 0)))
+FENCES = st.integers(1, 4).map(lambda epoch: LogEntry(fence=epoch))
+SEGMENTS = st.tuples(st.integers(0, 6), st.integers(1, 4)).map(lambda one: LogEntry(manifest=Manifest(*one, "f", 0)))
 ENTRIES = st.lists(FENCES | SEGMENTS, max_size=30)
 
 
-def counted(entries: list[Entry], first: int = 0) -> Held:
+def counted(entries: list[LogEntry], first: int = 0) -> Held:
     held = Held()
     for offset, entry in enumerate(entries):
         if offset >= first:
@@ -23,7 +23,7 @@ def counted(entries: list[Entry], first: int = 0) -> Held:
 
 
 @given(ENTRIES)
-def test_each_number_counts_once_in_order_and_under_rising_epochs(entries: list[Entry]) -> None:
+def test_each_number_counts_once_in_order_and_under_rising_epochs(entries: list[LogEntry]) -> None:
     held = counted(entries)
     numbers = sorted(held.manifests)
     assert numbers == list(range(held.counted.following))
@@ -35,7 +35,7 @@ def test_each_number_counts_once_in_order_and_under_rising_epochs(entries: list[
 
 
 @given(ENTRIES)
-def test_who_comes_after_the_front_was_cut_off_counts_the_same(entries: list[Entry]) -> None:
+def test_who_comes_after_the_front_was_cut_off_counts_the_same(entries: list[LogEntry]) -> None:
     whole = counted(entries)
     for number, (offset, _) in whole.manifests.items():
         late = counted(entries, offset)

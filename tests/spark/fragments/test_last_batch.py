@@ -14,7 +14,7 @@ from weft.plan.dataflow.event_times import Times
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.gate import Gate, Gatekeeper
 from weft.spark.channels.manifest import Manifest
-from weft.spark.checkpoints.batch import Offsets
+from weft.spark.checkpoints.offsets import Offsets
 from weft.spark.fragments import last_batch as ahead
 from weft.spark.fragments.batch_times import BatchTimes
 from weft.spark.fragments.last_batch import LastBatch

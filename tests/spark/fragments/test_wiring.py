@@ -19,7 +19,7 @@ from weft.spark.channels.folders import Folders, spark_name
 from weft.spark.channels.gate import Gate
 from weft.spark.engine import SparkEngine
 from weft.spark.fragments.analysis import analyse
-from weft.spark.fragments.draining import Ways
+from weft.spark.fragments.draining import RunSettings
 from weft.spark.fragments.positions import Standing
 from weft.spark.fragments.wiring import Entry, RunContext, Wiring
 from weft.spark.measuring.progress import StageTimes
@@ -88,8 +88,8 @@ def test_a_move_that_is_called_off_leaves_no_reader_that_channels_wait_for(spark
     context = RunContext(deployment, Folders(tmp_path / ".weft"), analyse(spark, deployment).schemas)
     fragments = cut(deployment, place(deployment), lambda query, operator: False, passes_by_sql)
     shape = next(one for one in fragments if "shape" in one.operators)
-    ways = Ways(spark, Times({}), lambda commit: None)
-    engine = SparkEngine("a", ways, context, lambda home, site: None, StageTimes(spark))
+    settings = RunSettings(spark, Times({}), lambda commit: None)
+    engine = SparkEngine("a", settings, context, lambda home, site: None, StageTimes(spark))
     readers, task = context.folders.stream("q.keep").readers, Task(shape, plan=1)
     engine.warm(task, [])
     assert [path.name.partition("~")[0] for path in readers.iterdir()] == [shape.id]
@@ -98,7 +98,7 @@ def test_a_move_that_is_called_off_leaves_no_reader_that_channels_wait_for(spark
     # One that is in force, wherever it runs, keeps its place; where it is not known how it stands, too.
     entries = (Entry("q.keep", "shape", f"channel_{spark_name('q.keep_shape')}", True, None, 0),)
     for ends in ([Standing(shape, 0, entries)], None):
-        engine.ahead._plan(task, ends)
+        engine.prepared._plan(task, ends)
         engine.discard_prepared(task)
         assert len(list(readers.iterdir())) == 1
 

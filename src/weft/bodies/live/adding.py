@@ -17,7 +17,7 @@ import msgspec
 from weft.bodies.live.assembly import cutting
 from weft.bodies.live.calibration import corrected_by_last_run, known_costs
 from weft.bodies.live.facts import meanings
-from weft.bodies.live.measured import last_measured
+from weft.bodies.live.last_run import last_measured
 from weft.bodies.live.moves import Asked
 from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.resuming import CLOSING, Resuming
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from weft.bodies.live.house import Learned
     from weft.bodies.live.view import RunView
 
-THE_END = "the run is coming to its end, and has begun to close its windows"
+CLOSES = "the run is coming to its end, and has begun to close its windows"
 
 
 @dataclass(slots=True)
@@ -222,7 +222,7 @@ class Adding:
         state, changes = self.run.state, self.run.changes
         assert changes is not None
         if state.read(CLOSING) is not None:
-            raise CannotRun(THE_END)
+            raise CannotRun(CLOSES)
         alone = replace(changes.in_force.deployment, queries=wish.queries, sharing=None)
         resuming = Resuming(state, alone, {})
         record = state.record()

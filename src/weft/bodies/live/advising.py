@@ -10,10 +10,10 @@ from typing import Any
 
 from weft.bodies.live.carrier import Tell
 from weft.bodies.live.controlling import THE_END, Controlling
-from weft.bodies.live.measure import Meter
+from weft.bodies.live.meter import Meter
 from weft.bodies.live.observing import Counting, Observer
 from weft.bodies.live.transport import Transport
-from weft.model import Advise, Deployment, Machine, Placement
+from weft.model import Advise, Deployment, MachineState, Placement
 from weft.model.wishes import MoveTo
 from weft.protocol.control import AskFor, Consider, looks_every_s
 from weft.protocol.machine import Effect
@@ -29,7 +29,7 @@ class Advising(Controlling):
         running: Callable[[], Placement],
         transport: Transport,
         story: Tell,
-        machine: Callable[[str], Machine | None] = lambda site: None,
+        machine: Callable[[str], MachineState | None] = lambda site: None,
     ) -> None:
         super().__init__(deployment, running, transport, story, advises=deployment.control.advise is not None)
         self.grant: Callable[[MoveTo, Callable[[str | None], None]], object] = lambda wish, told: None

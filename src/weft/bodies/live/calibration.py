@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from weft.bodies.live.measured import last_batches
+from weft.bodies.live.last_run import last_batches
 from weft.model import Deployment, Placement
 from weft.plan.changing.fragments import Fragment
 from weft.plan.judging.batch_costs import SHIPPED, BatchCosts, costs_from_json

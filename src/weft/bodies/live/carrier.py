@@ -81,7 +81,8 @@ class Carrier:
         """Take no more inputs; what is under way ends first."""
         self._transport.close(self.address)
         self._inputs.put(None)
-        self._thread.join(timeout=30)
+        if self._thread.is_alive():  # one that never began has nothing to end
+            self._thread.join(timeout=30)
 
     def kill(self) -> None:
         """Stop without a word: what is queued is lost."""

@@ -13,19 +13,18 @@ from weft.bodies.live.companions import companions_of
 from weft.bodies.live.facts import Facts, facts_of, meanings
 from weft.bodies.live.failing import RunFailed
 from weft.bodies.live.house import Learned
-from weft.bodies.live.machine import MachineLook, machine_as_plain
+from weft.bodies.live.machine_state import MachineLook, machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.processes.roll import running
-from weft.bodies.live.scenario import factors_of
 from weft.bodies.live.site import Companion, SiteBody
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import CannotRun, State
 from weft.bodies.live.transport import InProcess
-from weft.model import Deployment, Machine, dataflow
+from weft.model import Deployment, MachineState, dataflow, rate_changes
 from weft.plan.dataflow.event_times import Times, carried_times
 from weft.plan.network.paths import Paths
 from weft.protocol.agents import RunsHere
-from weft.spark import embedded
+from weft.spark import process
 from weft.spark.engine import SparkEngine
 from weft.spark.failures.causes import cause_of
 from weft.spark.fragments.analysis import Analysis
@@ -68,7 +67,7 @@ class EmbeddedSites:
         self.deployment = deployment
         self.state = state
         self.options = options
-        self.spark: embedded.Embedded | None = None
+        self.spark: process.SparkProcess | None = None
         self.transport = InProcess()
         self._machine = MachineLook(state.path.parent)
         self._story = story
@@ -98,7 +97,7 @@ class EmbeddedSites:
                 f"sites of {self.state.path} run in processes of their own ({names}): go on with --processes, "
                 "or stop them with `weft stop` first"
             )
-        self.spark = embedded.start(self.deployment, self.state.folders, factors_of(self.deployment))
+        self.spark = process.start(self.deployment, self.state.folders, rate_changes(self.deployment.scenario))
         return facts_of(self.spark.analysis)
 
     def try_out(self, deployment: Deployment) -> Tried:
@@ -150,7 +149,7 @@ class EmbeddedSites:
         told = machine_as_plain(self.machine(site))
         return {"pid": os.getpid(), "address": None, "up": site not in self.lost, "spark_ui": ui, "machine": told}
 
-    def machine(self, site: str) -> Machine:
+    def machine(self, site: str) -> MachineState:
         """The machine of this process, which is that of every site."""
         return self._machine.now()
 

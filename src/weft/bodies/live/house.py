@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from weft.bodies.live.facts import Facts
 from weft.bodies.live.transport import Transport
-from weft.model import Deployment, Machine
+from weft.model import Deployment, MachineState
 from weft.protocol.agents import RunsHere
 
 
@@ -62,7 +62,7 @@ class House(Protocol):
     def about(self, site: str) -> dict[str, Any]:
         """Which process a site is, and where it is found."""
 
-    def machine(self, site: str) -> Machine | None:
+    def machine(self, site: str) -> MachineState | None:
         """What a site last told of the machine that it stands on."""
 
     def partition(self, one: str, other: str, for_s: float) -> None:

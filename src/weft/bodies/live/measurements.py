@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from weft.bodies.live.measured import FILE
+from weft.bodies.live.last_run import FILE
 from weft.bodies.live.observing import Observer
 from weft.bodies.live.rates import SourceRates
 from weft.bodies.live.view import RunView

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, Protocol
 
-from weft.bodies.live.measure import Latencies, Meter
+from weft.bodies.live.meter import Latencies, Meter
 from weft.model import (
     Deployment,
-    Machine,
+    MachineState,
     Observed,
     ObservedOperator,
     ObservedQuery,
@@ -47,7 +47,7 @@ class Observer:
     """Tells what was measured since it last looked; the first look only begins, and finds everything missing."""
 
     def __init__(
-        self, deployment: Deployment, meter: Meter, machine: Callable[[str], Machine | None] = lambda site: None
+        self, deployment: Deployment, meter: Meter, machine: Callable[[str], MachineState | None] = lambda site: None
     ) -> None:
         self.deployment = deployment
         self.meter = meter

@@ -11,7 +11,7 @@ from typing import Any
 from weft.bodies.live import journal
 from weft.bodies.live.calibration import known_costs
 from weft.bodies.live.identity import identity
-from weft.bodies.live.measured import last_measured
+from weft.bodies.live.last_run import last_measured
 from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.resuming import CLOSING, Removal, Resuming
 from weft.bodies.live.state import CannotRun, State, why_not_delivered

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from weft.bodies.live.engine import Engine
 from weft.bodies.live.parcels import pack, unpack
-from weft.bodies.live.runtime import Engine
 from weft.plan.changing.task import Task
 from weft.protocol.change_messages import After, after_of
 from weft.protocol.machine import Effect, Input

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.bodies.live.costs import OperatorCosts, Taken
 from weft.bodies.live.counts import FILE, Counted, as_plain, taken_up
-from weft.bodies.live.measure import Meter
+from weft.bodies.live.meter import Meter
 from weft.bodies.live.state import State
 from weft.bodies.live.uptime import serves
 from weft.model import Deployment, dataflow

@@ -16,8 +16,8 @@ import msgspec
 
 from weft.bodies.live.balancing.site import SiteBalancing
 from weft.bodies.live.carrier import Tell
+from weft.bodies.live.engine import Engine
 from weft.bodies.live.every import Every
-from weft.bodies.live.runtime import Engine
 from weft.bodies.live.transport import REPORTS, Address, Transport, reporter
 from weft.protocol.balancing import BalanceFrom
 from weft.protocol.messages import REASON_CHARS_MAX, BadMessage, Message, decode, encode

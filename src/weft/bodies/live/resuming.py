@@ -25,7 +25,7 @@ from weft.spark.checkpoints import inspection
 from weft.spark.checkpoints.checkpoint import relocate
 from weft.spark.fragments.outputs import claims_of
 from weft.spark.sinks import ownership
-from weft.spark.sinks.ownership import Claim, Owner, Standing
+from weft.spark.sinks.ownership import Claim, Owner, SinkStanding
 from weft.spark.sources import streams as sources
 from weft.spark.sources.taken import changed_notes
 from weft.spark.storage.disk import Damaged
@@ -159,7 +159,7 @@ class Resuming:
     def _claims(self) -> list[Claim]:
         return claims_of(self.deployment, self.state.folders)
 
-    def standings(self, record: Record | None, again: Sequence[str] = ()) -> list[Standing]:
+    def standings(self, record: Record | None, again: Sequence[str] = ()) -> list[SinkStanding]:
         """How each sink stands to this run; CannotRun at the first that is another's."""
         found = []
         for claim in self._claims():
@@ -255,7 +255,7 @@ class Resuming:
         self.notes += changed_notes(paths, state.path)
         return record
 
-    def claim(self, record: Record, standings: list[Standing]) -> None:
+    def claim(self, record: Record, standings: list[SinkStanding]) -> None:
         """Write down whose the sinks are, where that is new; what others have put there is told of."""
         for claim, found in zip(self._claims(), standings, strict=True):
             if found.orphan:
@@ -288,7 +288,7 @@ def _parts(record: Record) -> dict[str, Any]:
     return {part: held for part, held in record.deployment.items() if not part.startswith("place of ")}
 
 
-def _fresh_standing(claim: Claim, state: Path, run: str | None) -> Standing:
+def _fresh_standing(claim: Claim, state: Path, run: str | None) -> SinkStanding:
     """How a sink stands to a run that starts over; CannotRun where it is another's that may go on."""
     found = ownership.standing(claim, state, run, goes_on=False)
     if found.owner is None and found.refusal is None:

@@ -15,11 +15,11 @@ from weft.bodies.live.balancing.kept import KeptBalance
 from weft.bodies.live.balancing.loads import Running
 from weft.bodies.live.balancing.site import SiteBalancing
 from weft.bodies.live.carrier import Carrier, Tell
+from weft.bodies.live.engine import Engine, Launchable
 from weft.bodies.live.epochs import SiteEpochs
 from weft.bodies.live.parcels import pack, unpack
 from weft.bodies.live.preparing import Preparing
 from weft.bodies.live.reporting import Reporting
-from weft.bodies.live.runtime import Engine, Launchable
 from weft.bodies.live.transport import Transport, host
 from weft.plan.changing.fragments import Fragment
 from weft.plan.changing.task import Task

@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from weft.bodies.live.balancing.kept import KeptBalance
 from weft.bodies.live.carrier import Carrier, Tell
+from weft.bodies.live.engine import Engine
 from weft.bodies.live.epochs import SiteEpochs
-from weft.bodies.live.runtime import Engine
 from weft.bodies.live.site import Companion, SiteBody
 from weft.bodies.live.state import State
 from weft.bodies.live.transport import Transport

@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # who only reads what a run has left does without Spark
     from weft.bodies.live.changes import Changes
     from weft.bodies.live.directory.finding import Finding
     from weft.bodies.live.house import House
-    from weft.bodies.live.measure import Meter
+    from weft.bodies.live.meter import Meter
     from weft.bodies.live.moves import Asked
     from weft.bodies.live.progress import Progress
     from weft.bodies.live.state import State
@@ -28,15 +28,29 @@ class RunView(Protocol):
     meter: Meter
     placement: Placement
     phase: str
+    done: bool
     warnings: list[str]
+    notes: list[str]
     started_s: float
     flowing_s: float | None
     stopping_s: float | None
     sites: House | None
-    progress: Progress | None
-    changes: Changes | None
-    advising: Advising | None
-    finding: Finding | None
+
+    @property
+    def changes(self) -> Changes | None:
+        """The plan in force, and what changes it; None before there is one."""
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far each fragment is; None before there are any."""
+
+    @property
+    def advising(self) -> Advising | None:
+        """What tells rules of what was measured; None where there are none."""
+
+    @property
+    def finding(self) -> Finding | None:
+        """What asks the directory; None where there is none."""
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
@@ -68,6 +82,9 @@ class RunView(Protocol):
 
     def forget(self, queries: Sequence[str]) -> None:
         """Count anew what queries of these names do."""
+
+    def follow(self) -> None:
+        """Know the queries of the plan in force, once no change is under way."""
 
     def crash(self, site: str) -> None:
         """Lose a site."""

@@ -104,8 +104,8 @@ def run(
     except Interrupted:
         warnings.append(f"interrupted at {plane.now_ns / NS_PER_S:g} s of {seconds:g} s: results so far")
     warnings += steering.warnings
-    moves, story, outages = tuple(steering.moves), tuple(steering.carrier.story), tuple(steering.outages)
-    result = gather(deployment, placement, plane, warnings, moves, story, outages)
+    moves, outages = tuple(steering.wishing.moves), tuple(steering.hosting.outages)
+    result = gather(deployment, placement, plane, warnings, moves, tuple(steering.carrier.story), outages)
     result.observed, result.shared = observed, shared_streams(asked[0])
     result.placement_at_end = steering.running().as_json()
     if costs is not None:
@@ -127,7 +127,7 @@ def _tell_decisions(
 ) -> None:  # fmt: skip
     """What was changed, by whom, what rules wished, what sites know; `named` tells how a site is called."""
     result.slack_ms = feeding.slack(steering.records.now_ns / NS_PER_S) if feeding is not None else None
-    result.changes = steering.changes_made(named)
+    result.changes = steering.wishing.changes_made(named)
     if steering.advising is not None:
         result.decisions = steering.rounds.decisions.entries()
         if deployment.control.advise is not None:

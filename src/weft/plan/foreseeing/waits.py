@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from weft.model import Deployment, Placement, dataflow
 from weft.plan.dataflow.rates import Rates, cost_ms
-from weft.plan.judging.slack import Ways, ways
+from weft.plan.judging.slack import SlowestWays, ways
 from weft.plan.network.paths import Paths
 from weft.plan.observing.execution import Line
 
@@ -90,7 +90,9 @@ def _steady(
     return service_ms * used / (1.0 - used)
 
 
-def ways_of(deployment: Deployment, query: str, placement: Placement, waits: Mapping[str, Wait], paths: Paths) -> Ways:
+def ways_of(
+    deployment: Deployment, query: str, placement: Placement, waits: Mapping[str, Wait], paths: Paths
+) -> SlowestWays:
     """The ways to a query's results, where records wait so at sites."""
     visits = {}
     for node in dataflow(deployment).behind(query):

@@ -35,7 +35,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class BatchPiece:
     """A fragment: what it reads, what a batch of it costs alone on the machine, and what it gives.
 
     `closes_windows`: what it gives waits for the watermark, which moves from one batch to the next. Channels come with
@@ -65,7 +65,7 @@ def fragments_of(deployment: Deployment, placement: Placement) -> tuple[Fragment
 
 def pieces_of(
     deployment: Deployment, fragments: tuple[Fragment, ...], rates: Rates, costs: BatchCosts
-) -> tuple[Piece, ...]:
+) -> tuple[BatchPiece, ...]:
     """The pieces of a deployment, upstream first."""
     flow, paths = dataflow(deployment), Paths(deployment)
     made_at = {stream: fragment.site for fragment in fragments for stream in fragment.outputs}
@@ -88,7 +88,7 @@ def record_cost_ms(operator: Operator, costs: BatchCosts) -> float:
 def _piece(
     deployment: Deployment, flow: Dataflow, fragment: Fragment, rates: Rates, costs: BatchCosts,
     channels: tuple[tuple[str, float], ...],
-) -> Piece:  # fmt: skip
+) -> BatchPiece:  # fmt: skip
     query = None if fragment.query is None else deployment.query(fragment.query)
     operators = [flow.node(stream).operator for stream in fragment.streams]
     intakes = tuple(
@@ -106,7 +106,7 @@ def _piece(
         work_ms += record_cost_ms(node.operator, costs) * sum(_rate(rates, stream) for stream in node.inputs)
     kept = None if query is None or fragment.stateful is None else query.operator(fragment.stateful)
     updates = query is not None and any(sink.mode == "update" for sink in query.sinks)
-    return Piece(
+    return BatchPiece(
         fragment.id,
         fragment.site,
         intakes,

@@ -14,7 +14,7 @@ from weft.model import AddAt, Constant, Deployment, PartitionAt, Placement, Quer
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.rates import Rates, ideal_rates
 from weft.plan.judging.batch_costs import BatchCosts
-from weft.plan.judging.batch_pieces import Piece, fragments_of, pieces_of
+from weft.plan.judging.batch_pieces import BatchPiece, fragments_of, pieces_of
 from weft.plan.judging.micro_batches import Simulated, Span, mean_of, quantile_of, simulate
 from weft.plan.judging.projection import MICRO_BATCH, Projection, Where, judged, project
 
@@ -26,7 +26,7 @@ SEED = 0  # durations scatter alike in every projection, so that placements are 
 class OnSpark:
     """A placement as the model of micro-batches sees it: what runs, and what comes of it."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[BatchPiece, ...]
     simulated: Simulated
     overloaded: bool
 
@@ -96,7 +96,7 @@ def why_ideal(deployment: Deployment) -> str | None:
     return None
 
 
-def is_overloaded(pieces: tuple[Piece, ...], costs: BatchCosts) -> bool:
+def is_overloaded(pieces: tuple[BatchPiece, ...], costs: BatchCosts) -> bool:
     """Whether records alone, without what batches cost, ask for more than one batch a piece can do at once."""
     loads = [piece.record_ms / 1000 * piece.taken_per_s for piece in pieces]
     busy = sum(load > 0 for load in loads)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from weft.plan.judging.batch_costs import BatchCosts
-from weft.plan.judging.batch_pieces import Piece
+from weft.plan.judging.batch_pieces import BatchPiece
 
 BATCHES_EACH = 120  # of the slowest piece, about: quantiles are then known within some percent
 WARM_EACH = 12
@@ -55,7 +55,7 @@ class Simulated:
     under_way: float
 
 
-def simulate(pieces: tuple[Piece, ...], costs: BatchCosts, rng: Random, start: bool = False) -> Simulated:
+def simulate(pieces: tuple[BatchPiece, ...], costs: BatchCosts, rng: Random, start: bool = False) -> Simulated:
     """Lets batches fall for a while and measures, after the start or from it on."""
     return _Machine(pieces, costs, rng, start).run()
 
@@ -63,7 +63,7 @@ def simulate(pieces: tuple[Piece, ...], costs: BatchCosts, rng: Random, start: b
 class _Machine:
     """All pieces at a moment; `_v` is how much work each batch under way has had done since the beginning."""
 
-    def __init__(self, pieces: tuple[Piece, ...], costs: BatchCosts, rng: Random, start: bool) -> None:
+    def __init__(self, pieces: tuple[BatchPiece, ...], costs: BatchCosts, rng: Random, start: bool) -> None:
         self.pieces, self.costs, self.rng, self.start = pieces, costs, rng, start
         self.states = [_State() for _ in pieces]
         self.readers: dict[str, list[tuple[int, float]]] = {}
@@ -146,7 +146,7 @@ class _Machine:
         )
         heapq.heappush(self.ends, (self._v + work_ms + rows * piece.record_ms, at))
 
-    def _warming_ms(self, piece: Piece, held: _State) -> float:
+    def _warming_ms(self, piece: BatchPiece, held: _State) -> float:
         """What a batch takes more because it is one of the first."""
         if not self.start:
             return 0.0

@@ -125,7 +125,7 @@ def latency_objective(deployment: Deployment, placement: Placement, rates: Rates
     return total + hop_ms / HOP_KBPS * sent
 
 
-class Network(Protocol):
+class PathsKnown(Protocol):
     """Who knows the way between two sites."""
 
     def between(self, start: str, end: str) -> Path | None:
@@ -133,8 +133,8 @@ class Network(Protocol):
 
 
 def expected(
-    deployment: Deployment, query: Query, placement: Placement, rates: Rates, busy: Mapping[str, float], paths: Network,
-    hop_ms: float,
+    deployment: Deployment, query: Query, placement: Placement, rates: Rates, busy: Mapping[str, float],
+    paths: PathsKnown, hop_ms: float,
 ) -> tuple[Projection, str, Where]:  # fmt: skip
     """What a query may expect of sites that are so busy, why there is no bound, if so, and where time is spent."""
     flow = dataflow(deployment)
@@ -186,7 +186,7 @@ class _Steps:
     query: str
     homes: Mapping[str, str]
     busy: Mapping[str, float]
-    paths: Network
+    paths: PathsKnown
     hop_ms: float
 
     def slowest(self) -> tuple[float, Way]:

@@ -11,7 +11,7 @@ from weft.plan.network.paths import Paths
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class SlowestWays:
     """What the slowest way through each operator of a query takes, and the slowest of all, in ms."""
 
     through_ms: Mapping[str, float]
@@ -24,7 +24,7 @@ class Ways:
 
 def ways(
     deployment: Deployment, query: str, homes: Mapping[str, str], visit_ms: Mapping[str, float], paths: Paths
-) -> Ways:
+) -> SlowestWays:
     """The ways to a query's results, given what every operator takes; streams between sites cost links and a hop."""
     flow, hop_ms = dataflow(deployment), deployment.control.place.hop_ms or 0.0
 
@@ -53,7 +53,7 @@ def ways(
                 rest[node.stream] = max(rest[node.stream], further)
     through = {node.stream: to[node.stream] + rest[node.stream] for node in behind if rest[node.stream] >= 0}
     straight = [rest[name] for name in flow.sources if name in rest]
-    return Ways(through, max([*through.values(), *straight], default=0.0))
+    return SlowestWays(through, max([*through.values(), *straight], default=0.0))
 
 
 def local_slack(

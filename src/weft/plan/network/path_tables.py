@@ -20,7 +20,7 @@ COMPILED_FROM = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class PathTables:
     """Delays of least-delay paths (infinite where there is none), who may send to whom, and the steps of each path.
 
     A way is one direction of a link; `before[a, b]` is the site before b on the path from a, -1 where there is none.
@@ -54,7 +54,7 @@ class Ways:
         return path[::-1]
 
 
-def ways(deployment: Deployment, compiled_from: int = COMPILED_FROM) -> Ways:
+def ways(deployment: Deployment, compiled_from: int = COMPILED_FROM) -> PathTables:
     """All paths of a deployment, the same as `Paths` gives one by one; compiled from so many sites on."""
     names = [site.name for site in deployment.sites]
     rank = {name: at for at, name in enumerate(names)}
@@ -68,7 +68,7 @@ def ways(deployment: Deployment, compiled_from: int = COMPILED_FROM) -> Ways:
     way_of = {pair: at for at, pair in enumerate(sorted(links))}
     delays, before = _all(names, links) if len(names) >= compiled_from else _few(names, paths, rank)
     ordered = [links[pair] for pair in way_of]
-    return Ways(
+    return PathTables(
         delays,
         np.isfinite(delays) & _tree(deployment, rank),
         before,

@@ -36,7 +36,7 @@ FOLLOWING = READING | {"fetch.wait.max.ms": 500}
 _T = TypeVar("_T")
 
 
-class Entry(msgspec.Struct, omit_defaults=True):
+class LogEntry(msgspec.Struct, omit_defaults=True):
     """One message of a topic of manifests: a fence, or a segment."""
 
     fence: int | None = None
@@ -52,7 +52,7 @@ class Held:
     first: int | None = None  # the offset of the first message that is still there
     manifests: dict[int, tuple[int, Manifest]] = field(default_factory=dict)
 
-    def take(self, offset: int, entry: Entry) -> bool:
+    def take(self, offset: int, entry: LogEntry) -> bool:
         """Whether an entry counts; what was cut off before it is taken to have led up to it."""
         cut_off, self.at = self.at == 0 and offset > 0, offset + 1
         if entry.fence is not None:
@@ -120,7 +120,7 @@ class Follower:
 
     def _take(self, end: int) -> None:
         for message in taken(self._reads, self.topic, end):
-            self.held.take(message.offset(), msgspec.json.decode(message.value(), type=Entry))
+            self.held.take(message.offset(), msgspec.json.decode(message.value(), type=LogEntry))
 
 
 def taken(reads: Any, topic: str, end: int) -> Iterator[Any]:

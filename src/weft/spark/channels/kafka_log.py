@@ -23,7 +23,7 @@ import msgspec
 
 from weft.spark.channels import rooms
 from weft.spark.channels.channel import Channel, Fenced, Removed, Writer
-from weft.spark.channels.kafka_follower import LARGEST, Blobs, Book, Entry, Follower, Held, Sender, shared
+from weft.spark.channels.kafka_follower import LARGEST, Blobs, Book, Follower, Held, LogEntry, Sender, shared
 from weft.spark.channels.kafka_names import BOOTSTRAP, PREFIX, PREFIX_DEFAULT, connection, safe
 from weft.spark.channels.kafka_writing import to_blobs, write_aside, write_blobs
 from weft.spark.channels.manifest import Manifest, Written
@@ -135,7 +135,7 @@ class KafkaLog(Channel):
         """What the topic of manifests says now."""
         return shared(Follower, self.conf, self.manifests).look(upto)
 
-    def _add(self, entry: Entry) -> tuple[int, Held]:
+    def _add(self, entry: LogEntry) -> tuple[int, Held]:
         """Add an entry to the topic of manifests; where it lies, and what counts up to it."""
         offset = shared(Sender, self.conf).send(self.manifests, [msgspec.json.encode(entry)])[0]
         return offset, self._held(offset)
@@ -162,7 +162,7 @@ class KafkaLog(Channel):
         """From now on no writer with a lower epoch commits; a fence only rises."""
         self.create()
         if epoch > self.epoch():
-            self._add(Entry(fence=epoch))
+            self._add(LogEntry(fence=epoch))
 
     # ---- reading
 
@@ -368,7 +368,7 @@ class KafkaLogWriter(Writer):
             sizes=tuple(size for _, size, _ in told),
             sums=tuple(crc for _, _, crc in told),
         )
-        offset, held = self.log._add(Entry(manifest=manifest))
+        offset, held = self.log._add(LogEntry(manifest=manifest))
         counted = held.manifests.get(manifest.segment)
         if counted is None or counted[0] != offset:
             raise Fenced(f"{self.log.name}, segment {manifest.segment}", self.epoch, held.counted.epoch)

@@ -16,8 +16,8 @@ import uuid
 from pathlib import Path
 
 from weft.spark.channels.ticks import TICKS_SUFFIX, tick
-from weft.spark.checkpoints.batch import lines_of
 from weft.spark.checkpoints.ledger import Entries, Ledger, ledger_of, read_ledger
+from weft.spark.checkpoints.offsets import lines_of
 from weft.spark.storage.disk import Disk, size_and_sum
 
 COMMIT_S_MAX = 10.0

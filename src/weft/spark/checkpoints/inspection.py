@@ -18,10 +18,10 @@ from weft.spark.channels.folders import Folders
 from weft.spark.channels.manifest import Manifest
 from weft.spark.channels.position import BEGINNING, Position, earlier, later
 from weft.spark.channels.ticks import TICKS_SUFFIX, content_of
-from weft.spark.checkpoints import batch as batches
-from weft.spark.checkpoints.batch import Offsets
+from weft.spark.checkpoints import offsets as batches
 from weft.spark.checkpoints.checkpoint import last_committed, last_planned
 from weft.spark.checkpoints.ledger import Entries, files_of, ledger_of, planned_by, read_ledger, version_of
+from weft.spark.checkpoints.offsets import Offsets
 from weft.spark.sinks.ownership import Claim
 from weft.spark.storage.disk import FRESH, Damaged, Disk, size_and_sum
 

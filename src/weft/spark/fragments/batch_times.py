@@ -6,8 +6,8 @@ from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.event_times import Times
 from weft.spark.channels.manifest import END_TIME_US, Written
 from weft.spark.channels.position import BEGINNING, Position, later
-from weft.spark.checkpoints import batch as batches
-from weft.spark.checkpoints.batch import Arrival, Offsets
+from weft.spark.checkpoints import offsets as batches
+from weft.spark.checkpoints.offsets import Arrival, Offsets
 from weft.spark.fragments.outputs import Output
 from weft.spark.fragments.wiring import Entry, RunContext
 from weft.spark.sources import streams as sources

@@ -28,7 +28,7 @@ _starts = threading.BoundedSemaphore(STARTS_AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class RunSettings:
     """What every run of a deployment is made with: Spark, the times of streams, who hears of commits, how it ends.
 
     `before_end` is called with a fragment, and whether that is still alive, before its sources are finished; it raises
@@ -46,9 +46,11 @@ class Ways:
 class DrainingRun(FragmentRun):
     """A run that, where the whole is to end by itself, finishes its sources when they are read."""
 
-    def __init__(self, ways: Ways, context: RunContext, fragment: Fragment, epoch: int | None, generation: int) -> None:
-        super().__init__(ways.session, context, ways.times, fragment, epoch, generation, ways.on_commit)
-        self.ways = ways
+    def __init__(
+        self, settings: RunSettings, context: RunContext, fragment: Fragment, epoch: int | None, generation: int
+    ) -> None:
+        super().__init__(settings.session, context, settings.times, fragment, epoch, generation, settings.on_commit)
+        self.settings = settings
         self.trouble: str | None = None
         self.follows: dict[str, Ended] = {}
         self.opened: dict[str, Position] | None = None
@@ -91,7 +93,7 @@ class DrainingRun(FragmentRun):
         """Start, and where all is to end by itself, watch for the end of the sources."""
         super().start()
         self.on_start(self)
-        if self.ways.until_done and self.fragment.sources:
+        if self.settings.until_done and self.fragment.sources:
             threading.Thread(target=self._drain, name=f"drain-{self.fragment.id}", daemon=True).start()
 
     def _wait_for_sources(self) -> None:
@@ -104,7 +106,7 @@ class DrainingRun(FragmentRun):
 
     def _drain(self) -> None:
         try:
-            self.read_all(self.ways.totals, lambda: self.ways.before_end(self.fragment.id, self._is_wanted))
+            self.read_all(self.settings.totals, lambda: self.settings.before_end(self.fragment.id, self._is_wanted))
         except Exception as error:
             # A query that was stopped or has failed ends the wait; `failure` tells why, where Spark still answers.
             # Spark throws its failure a moment before the query counts as ended.

@@ -8,59 +8,40 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from weft.model import dataflow
-from weft.plan.changing.fragments import Fragment, source_of
+from weft.plan.changing.fragments import Fragment
 from weft.spark.channels.gate import Gate
-from weft.spark.channels.manifest import Manifest, Written
-from weft.spark.channels.partitions import WHOLE
+from weft.spark.channels.manifest import Written
 from weft.spark.channels.position import BEGINNING, Position, later
-from weft.spark.channels.small_batches import fetched
-from weft.spark.checkpoints import batch as batches
-from weft.spark.checkpoints.batch import Arrival, Offsets
+from weft.spark.checkpoints import offsets as batches
 from weft.spark.checkpoints.checkpoint import last_committed, last_planned, wait_for_commit
 from weft.spark.checkpoints.ledger import Ledger
-from weft.spark.fragments import operators
-from weft.spark.fragments.batch_times import BatchTimes, Births
+from weft.spark.checkpoints.offsets import Offsets
+from weft.spark.fragments.batch_input import BatchInput, BatchInputs
+from weft.spark.fragments.batch_records import BatchRecords, shared
+from weft.spark.fragments.batch_times import BatchTimes
 from weft.spark.fragments.counts import BatchCounts
-from weft.spark.fragments.fetched import FetchedBatch
 from weft.spark.fragments.last_batch import LastBatch
 from weft.spark.fragments.late import LateRecords
 from weft.spark.fragments.late_parts import late_of_parts
 from weft.spark.fragments.outputs import Commit, ManifestFacts, Output, open_outputs, places
 from weft.spark.fragments.wiring import Entry, RunContext
-from weft.spark.sources.kafka import BORN
 from weft.spark.sources.taken import refuse_doubled
 from weft.spark.storage.disk import spent_s
 
 BATCHES_KEPT = 64  # of counts, until somebody has looked
 LEFT_OPEN_S_MAX = 30.0
-# Up to so many records, and so many bytes in channels, a batch is small: this process can hold it.
-FEW = 20_000
-FEW_BYTES = 8 << 20
 
 
 class Closed(RuntimeError):
     """A batch that was planned after the end was asked for: it never runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchInput:
-    """What a batch brings to every output."""
-
-    offsets: Offsets
-    arrivals: dict[str, Arrival]
-    births: Births
-    ended: bool
-    births_known: bool = True
 
 
 class BatchWriter:
@@ -87,8 +68,8 @@ class BatchWriter:
         self.on_commit = on_commit
         self.explain = explain
         self.late = late
-        self.entries: list[Entry] = []
-        self.has_ticks = False
+        self.inputs = BatchInputs(context, fragment, batch_times, checkpoint, late)
+        self.records = BatchRecords(context, fragment)
         self.outputs: list[Output] = []
         self.left_out: list[Output] = []
         self.batches: deque[BatchCounts] = deque(maxlen=BATCHES_KEPT)
@@ -107,15 +88,12 @@ class BatchWriter:
         self._concluding = threading.Lock()
         self._left_open = False
         self._was_closed = threading.Event()  # what an epoch before had left open
-        self._sources_done = False
         self._settled: int | None = None
         self._beside = ThreadPoolExecutor(1, thread_name_prefix=f"ledger-{fragment.id}")
         self._begun: Future[None] | None = None
         self._waited_s = 0.0
         self._explained = False
-        self._previous: tuple[int, Offsets] | None = None
         self._written: Offsets | None = None
-        self._gave: int | None = None  # records of the trunk's last batch that several wanted
 
     def adopt(self, epoch: int, writer: str) -> None:
         """Take the outputs over for an epoch, and take in where inputs go on; Fenced where a later one has them."""
@@ -126,12 +104,12 @@ class BatchWriter:
 
     def load_positions(self, entries: list[Entry], has_ticks: bool) -> None:
         """Know from the start where the epochs before have come to; there may be no batch any more that tells."""
-        self.entries, self.has_ticks = entries, has_ticks
+        self.inputs.entries, self.inputs.has_ticks = entries, has_ticks
         batch = last_committed(self.checkpoint)
         self._left_open = last_planned(self.checkpoint) != batch
         self.ledger = Ledger(self.checkpoint, self.context.folders.run, self.context.folders.disk)
         offsets = self._written = None if batch is None else batches.read_offsets(self.checkpoint, batch)
-        for entry in self.entries:
+        for entry in self.inputs.entries:
             come_to = batches.position_of if entry.is_channel else batches.count_of
             self._reached[entry.name] = come_to(offsets, entry.name)
 
@@ -168,7 +146,7 @@ class BatchWriter:
             self._was_closed.wait(LEFT_OPEN_S_MAX)
         with self._lock:
             self._closing = True
-            written = self._previous[0] if self._previous else None
+            written = self.inputs.previous[0] if self.inputs.previous else None
         whole = not self._left_open if written is None else wait_for_commit(self.checkpoint, written)
         return whole and not self._holds_more()
 
@@ -188,8 +166,8 @@ class BatchWriter:
         with self._lock:
             if self._closing:
                 return
-            self._sources_done = True
-            if all(self._channel_ended(entry) for entry in self.entries if entry.is_channel):
+            self.inputs.sources_done = True
+            if all(self._channel_ended(entry) for entry in self.inputs.entries if entry.is_channel):
                 for output in self.outputs:
                     self._end(output)
                 self.ended.set()
@@ -214,7 +192,7 @@ class BatchWriter:
             assert self.ledger is not None, "batches come after the start"
             self._refuse_doubled(batch)
             self._settled = None
-            channels = {entry.name: entry.stream for entry in self.entries if entry.is_channel}
+            channels = {entry.name: entry.stream for entry in self.inputs.entries if entry.is_channel}
             # Beside the work: what a batch rests on must be on disk before its results count, not before they are made.
             self._begun = self._beside.submit(self.ledger.begin, batch, channels)
             ahead = {} if self._turn_came.is_set() else self._write_ahead(frame, batch)
@@ -242,7 +220,7 @@ class BatchWriter:
 
     def _refuse_doubled(self, batch: int) -> None:
         """Refuse a batch in which Spark would read users' files twice, before it counts as begun."""
-        by_name = [entry for entry in self.entries if not entry.is_channel and self._is_seen_by_name(entry)]
+        by_name = [entry for entry in self.inputs.entries if not entry.is_channel and self._is_seen_by_name(entry)]
         offsets = batches.read_offsets(self.checkpoint, batch) if by_name else None
         for entry in by_name:
             if offsets is None:
@@ -271,7 +249,7 @@ class BatchWriter:
     @property
     def has_written(self) -> bool:
         """Whether a batch of this run is over."""
-        return self._previous is not None
+        return self.inputs.previous is not None
 
     def _wait_until_begun(self) -> None:
         """Wait until what the batch rests on is on disk, and listed."""
@@ -289,10 +267,10 @@ class BatchWriter:
             self.batch_times.first = self.gate.positions()
         waiting = [place for place in places(self.context, self.fragment) if place.late is None]
         if all(place.destination.can_write_aside for place in waiting):
-            few = not opened or self._are_few(self._brought(batch), None)
-            with _shared(frame, len(waiting)):
+            few = not opened or self.inputs.are_few(self.inputs.of(batch), None)
+            with shared(frame, len(waiting)):
                 for place in waiting:
-                    records = self._branch(frame, place.operator)
+                    records = self.records.branch(frame, place.operator)
                     measured = self.batch_times.measured(place.stream)
                     ahead[place.stream] = place.destination.write_aside(records, self.born, measured, few)
         if not opened:  # when this batch was planned it was not either: nothing was read
@@ -305,23 +283,23 @@ class BatchWriter:
         return ahead
 
     def _write_batch(self, frame: DataFrame, batch: int, ahead: Mapping[str, Written]) -> None:
-        brought = self._brought(batch)
+        brought = self.inputs.of(batch)
         waiting = [output for output in self.outputs if not output.writer.written(batch)]
         committed = {  # by an epoch before
             output.operator: output.writer.last.rows
             for output in self.outputs
             if output.operator is not None and output.writer.last is not None and output.writer.written(batch)
         }
-        with _shared(frame, 0 if ahead else len(waiting)):
-            held = self._fetched(frame, brought) if not ahead and len(waiting) > 1 else None
+        with shared(frame, 0 if ahead else len(waiting)):
+            held = self.records.fetched(frame, brought.ended) if not ahead and len(waiting) > 1 else None
             for output in waiting:
                 if output.stream in ahead:
                     written = output.writer.take(ahead[output.stream])
                 else:
-                    records = self._records(frame, output.operator, held)
-                    few = held is not None or self._are_few(brought, output.writer.last)
+                    records = self.records.of(frame, output.operator, held)
+                    few = held is not None or self.inputs.are_few(brought, output.writer.last)
                     written = output.writer.write(records, self.batch_times.measured(output.stream), few)
-                brought = self._with_births(brought, batch)
+                brought = self.inputs.with_births(brought, batch)
                 self._finish(output, written, batch, brought)
                 if output.operator is not None:
                     committed[output.operator] = written.rows
@@ -329,28 +307,13 @@ class BatchWriter:
             self._work_out_again(frame)
         self._write_late(batch)
         self._explained = self._explained or self.explain()
-        self._previous = (batch, brought.offsets)
+        self.inputs.previous = (batch, brought.offsets)
         self._written = brought.offsets
-        for entry in self.entries:
+        for entry in self.inputs.entries:
             self._reached[entry.name] = brought.arrivals[entry.name].position
-        self.batches.append(BatchCounts(batch, self._entered(brought), committed))
+        self.batches.append(BatchCounts(batch, self.inputs.entered(brought), committed))
         if brought.ended:
             self.ended.set()
-
-    def _fetched(self, frame: DataFrame, brought: BatchInput) -> FetchedBatch | None:
-        """A batch of a stateful operator that this process can hold; None where it is too large, or never was small."""
-        if self.fragment.stateful is None:
-            return None
-        if self._gave is None or self._gave > FEW or brought.ended:
-            self._gave = frame.count()
-        table = fetched(frame, WHOLE) if self._gave <= FEW else None
-        if table is None:
-            return None
-        self._gave = table.num_rows
-        return FetchedBatch(dataflow(self.context.deployment), self.fragment, frame, table)
-
-    def _records(self, frame: DataFrame, name: str | None, held: FetchedBatch | None) -> DataFrame:
-        return self._branch(frame, name) if held is None else held.of(name, lambda: self._branch(frame, name))
 
     def _work_out_again(self, frame: DataFrame) -> None:
         """An epoch before has committed its results; state, watermark and counts are Spark's to have anew."""
@@ -358,18 +321,8 @@ class BatchWriter:
             frame.write.format("noop").mode("overwrite").save()
         except Exception:
             # Files that were read may be gone by now: where only counts depend on them, those are too low.
-            if self.fragment.stateful or any(entry.column for entry in self.entries):
+            if self.fragment.stateful or any(entry.column for entry in self.inputs.entries):
                 raise
-
-    def _are_few(self, brought: BatchInput, last: Manifest | None) -> bool:
-        """True if a batch gives few records, as far as can be told from what it takes in and from the one before."""
-        arrivals = brought.arrivals.values()
-        known = sum(arrival.rows or 0 for arrival in arrivals)
-        if known > FEW or sum(arrival.bytes for arrival in arrivals) > FEW_BYTES or brought.ended:
-            return False
-        if self.fragment.stateful is None and all(arrival.rows is not None for arrival in arrivals):
-            return True
-        return last is not None and last.rows <= FEW
 
     def _write_late(self, batch: int) -> None:
         """Put down what the watermark has left out of the batch just worked out, unless an epoch before has."""
@@ -395,56 +348,6 @@ class BatchWriter:
             # Nobody can tell which they were: then Spark's own count is better than none.
             self._commit(waiting[0], batch, Written(rows=dropped.rows), told)
 
-    def _brought(self, batch: int) -> BatchInput:
-        offsets = batches.read_offsets(self.checkpoint, batch)
-        assert offsets is not None, f"batch {batch} runs without offsets"
-        before = self._offsets_before(batch)
-        arrivals = {entry.name: self.batch_times.arrival(entry, before, offsets) for entry in self.entries}
-        comes_later = self.batch_times.topics(self.entries)
-        births = None if comes_later else self.batch_times.births(arrivals, before, offsets)
-        return BatchInput(offsets, arrivals, births, self._has_ended(arrivals, offsets), not comes_later)
-
-    def _with_births(self, brought: BatchInput, batch: int) -> BatchInput:
-        """The same, with the births that records brought along, now that they were read."""
-        if brought.births_known:
-            return brought
-        execution = self.late.execution()
-        arrivals = dict(brought.arrivals)
-        for entry in self.batch_times.topics(self.entries):
-            seen = None if execution is None else execution.observedMetrics().get(f"{BORN}{entry.name}")
-            if seen is not None and seen.isDefined():
-                first, last, rows = (seen.get().get(index) for index in range(3))
-                born = None if first is None else (float(first), float(last))
-                arrivals[entry.name] = replace(arrivals[entry.name], birth_ms=born, rows=int(rows))
-        births = self.batch_times.births(arrivals, self._offsets_before(batch), brought.offsets)
-        return replace(brought, arrivals=arrivals, births=births, births_known=True)
-
-    def _offsets_before(self, batch: int) -> Offsets | None:
-        if self._previous is not None and self._previous[0] == batch - 1:
-            return self._previous[1]
-        return batches.read_offsets(self.checkpoint, batch - 1)
-
-    def _has_ended(self, arrivals: dict[str, Arrival], offsets: Offsets) -> bool:
-        if not self.batch_times.windows_closed(self.entries, offsets):
-            return False
-        return all(self._entry_ended(entry, arrivals[entry.name]) for entry in self.entries)
-
-    def _entry_ended(self, entry: Entry, arrival: Arrival) -> bool:
-        if entry.is_channel:
-            return arrival.end
-        if not self.has_ticks:
-            return self._sources_done
-        return (self.context.folders.ticks(self.fragment.id) / "end.json").exists()
-
-    def _entered(self, brought: BatchInput) -> dict[tuple[str, str], int | None]:
-        """Records that each operator took from outside, by what it calls the stream."""
-        ours = f"{self.fragment.query}."
-        return {
-            (entry.operator, source_of(entry.stream).removeprefix(ours)): brought.arrivals[entry.name].rows
-            for entry in self.entries
-            if entry.operator is not None
-        }
-
     def _finish(self, output: Output, written: Written, batch: int, brought: BatchInput) -> None:
         """Commit what was written, unless it says nothing new."""
         if brought.ended:
@@ -454,7 +357,7 @@ class BatchWriter:
         last = output.writer.last
         news = last is None or times != last.times_us or brought.ended != last.end
         if written.rows or (news and output.sink is None and (times or brought.ended)):
-            inputs = {entry.stream: brought.arrivals[entry.name].position for entry in self.entries}
+            inputs = {entry.stream: brought.arrivals[entry.name].position for entry in self.inputs.entries}
             told = ManifestFacts(brought.births, times, brought.ended, inputs, brought.offsets.watermark_ms)
             self._commit(output, batch, written, told)
         else:
@@ -469,24 +372,3 @@ class BatchWriter:
         is_late = output.late is not None
         is_sink = output.sink is not None and not is_late
         self.on_commit(Commit(self.fragment.id, output.stream, is_sink, manifest, is_late))
-
-    def _branch(self, frame: DataFrame, name: str | None) -> DataFrame:
-        """The records of an operator: the trunk's own, or a branch applied to them."""
-        if name is None or name == self.fragment.trunk[-1]:
-            return frame
-        node = dataflow(self.context.deployment).node(self.fragment.stream(name))
-        upstream = self._branch(frame, self.fragment.name(node.inputs[0]))
-        inputs = {node.operator.from_[0]: upstream}
-        return operators.apply(node.operator, inputs, self.context.deployment.folder)
-
-
-@contextmanager
-def _shared(frame: DataFrame, readers: int) -> Iterator[None]:
-    """Work a batch out once, where several want it."""
-    if readers > 1:
-        frame.persist()
-    try:
-        yield
-    finally:
-        if readers > 1:
-            frame.unpersist()

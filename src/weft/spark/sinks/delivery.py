@@ -14,7 +14,7 @@ from weft.spark.channels.log import Log
 from weft.spark.channels.log_writer import LogWriter
 from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.channels.position import Position
-from weft.spark.sinks.changes import kept_aside, write_changes
+from weft.spark.sinks.changed_rows import kept_aside, write_changes
 from weft.spark.sinks.kind import Delivery, SinkKind
 from weft.spark.sinks.kinds import SINKS
 

@@ -60,7 +60,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SinkStanding:
     """How a sink stands to a run: `refusal` says why it may not be written, `orphan` that nobody can go on with it."""
 
     owner: Owner | None = None
@@ -74,7 +74,7 @@ class Standing:
         return self.owner is not None and self.refusal is None and not self.orphan
 
 
-def standing(claim: Claim, state: Path, run: str | None, goes_on: bool = True) -> Standing:
+def standing(claim: Claim, state: Path, run: str | None, goes_on: bool = True) -> SinkStanding:
     """Whose a sink is, seen from a run in a state folder (None: one that is yet to begin); nothing is changed.
 
     A run that goes on must find the record of what it gave before; one that starts over need not.
@@ -86,17 +86,17 @@ def standing(claim: Claim, state: Path, run: str | None, goes_on: bool = True) -
         elsewhere = Path(owner.state) != state and holds(Path(owner.state), run)
         if elsewhere and Path(owner.path) == claim.path:
             says = f"{claim.path}: {owner.state} holds the same run, and this state is a copy of it"
-            return Standing(owner, f"{says}; go on there, or give this one a sink of its own")
-        return Standing(owner)
+            return SinkStanding(owner, f"{says}; go on there, or give this one a sink of its own")
+        return SinkStanding(owner)
     left = results(claim, owner)
     if holds(Path(owner.state), owner.run):
         says = f"{claim.path} holds results of another run, whose state is {owner.state}"
-        return Standing(owner, f"{says}; go on with that one, or choose another folder", results=left)
+        return SinkStanding(owner, f"{says}; go on with that one, or choose another folder", results=left)
     if left:
         many = _counted(len(left), "file", "files")
         says = f"{claim.path} holds results of another run ({many}, its state {owner.state} is gone)"
-        return Standing(owner, f"{says}; --fresh removes them, or choose another folder", True, left)
-    return Standing(owner, None, True)
+        return SinkStanding(owner, f"{says}; --fresh removes them, or choose another folder", True, left)
+    return SinkStanding(owner, None, True)
 
 
 def _owner(claim: Claim, goes_on: bool) -> Owner | None:
@@ -118,17 +118,17 @@ def _counted(count: int, one: str, several: str) -> str:
     return f"{count} {one if count == 1 else several}"
 
 
-def _unrecorded(claim: Claim) -> Standing:
+def _unrecorded(claim: Claim) -> SinkStanding:
     """A folder that no run has claimed is free, unless it holds what only a run writes."""
     if claim.hidden.is_dir() and any(not entry.name.startswith(".") for entry in claim.hidden.iterdir()):
         says = f"{claim.hidden} does not say whose results {claim.path} holds (it has no {OWNER})"
-        return Standing(None, f"{says}; move both away, or choose another folder")
+        return SinkStanding(None, f"{says}; move both away, or choose another folder")
     found = sorted(entry.name for entry in claim.path.iterdir()) if claim.path.is_dir() else []
     taken = [name for name in found if _RESULT.match(name)]
     if taken:
         says = f"{claim.path / taken[0]} is a result of a run that left no record ({claim.hidden} is gone)"
-        return Standing(None, f"{says}; move it away, or choose another folder")
-    return Standing()
+        return SinkStanding(None, f"{says}; move it away, or choose another folder")
+    return SinkStanding()
 
 
 def take(claim: Claim, state: Path, run: str, is_ours: bool) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from weft.model import Query, Sink
 from weft.spark.channels.manifest import Manifest
-from weft.spark.sinks.changes import changes_of
+from weft.spark.sinks.changed_rows import changes_of
 from weft.spark.sinks.delivery import SinkLog
 from weft.spark.storage.disk import checked
 from weft.spec import keys_of

@@ -117,7 +117,7 @@ class Draws:
 
 def _scaled(pieces: Iterator[tuple[float, float]], factors: list[tuple[float, float]]) -> Iterator[tuple[float, float]]:
     """Steps cut where a scenario changes the rate: from each `(flow_s, factor)` on, so many times the normal."""
-    changes = sorted(factors)
+    changes = sorted(factors, key=lambda change: change[0])  # of one moment the last counts
     factor, now_s = 1.0, 0.0
     for length_s, rate in pieces:
         rest_s = length_s

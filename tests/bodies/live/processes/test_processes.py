@@ -126,11 +126,12 @@ class Desk:
     def lose(self) -> None:
         """Be gone as by a kill: nothing is said to anybody, and the state is free."""
         run = self.run
-        run._desk.carrier.kill()  # type: ignore[union-attr]
+        assert run.parts is not None
+        run.parts.desk.carrier.kill()
         run.sites.close = lambda: None  # type: ignore[method-assign,union-attr]
         run.sites.transport.stop(0)  # type: ignore[attr-defined,union-attr]
-        run._reports.ask = lambda *given: set()  # type: ignore[method-assign,union-attr]
-        run._desk.stopped.set()  # type: ignore[union-attr]
+        run.parts.reports.ask = lambda *given: set()  # type: ignore[method-assign]
+        run.parts.desk.stopped.set()
         run.stop()
         self.thread.join(WAIT_S_MAX)
         assert not self.thread.is_alive()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from weft.bodies.live.carrier import DIRECTORIES, Carrier, Tell
-from weft.bodies.live.runtime import Launchable
+from weft.bodies.live.engine import Launchable
 from weft.bodies.live.transport import FINDING, Address, Transport, directory, guide
 from weft.model import Deployment, Site
 from weft.plan.dataflow.meanings import stream_names

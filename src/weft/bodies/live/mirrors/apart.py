@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.bodies.live.engine import BeforeEnd, Engine, Launchable
 from weft.bodies.live.mirrors.by_plan import ByPlan
 from weft.bodies.live.mirrors.mirroring import Mirroring
-from weft.bodies.live.runtime import BeforeEnd, Engine, Launchable
 from weft.plan.changing.task import GoesOn, Task
 from weft.protocol.change_messages import After
 from weft.protocol.reporting import Measured

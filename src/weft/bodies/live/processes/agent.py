@@ -19,17 +19,17 @@ from typing import NamedTuple
 from weft.bodies.live import journal
 from weft.bodies.live.balancing.kept import KeptBalance
 from weft.bodies.live.companions import companions_of
+from weft.bodies.live.engine import Engine
 from weft.bodies.live.epochs import SiteEpochs
 from weft.bodies.live.facts import facts_of, meanings
 from weft.bodies.live.identity import identity
-from weft.bodies.live.machine import MachineLook
+from weft.bodies.live.machine_state import MachineLook
 from weft.bodies.live.mirrors.apart import Apart
 from weft.bodies.live.mirrors.by_plan import ByPlan
 from weft.bodies.live.mirrors.mirroring import Mirroring
 from weft.bodies.live.parcels import pack
 from weft.bodies.live.processes import roll
 from weft.bodies.live.processes.bandwidth import BandwidthLook
-from weft.bodies.live.runtime import Engine
 from weft.bodies.live.sharing import to_run
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import KEYS, STOP, CannotRun, State
@@ -46,7 +46,7 @@ from weft.plan.dataflow.sharing import as_written
 from weft.plan.network.paths import Paths
 from weft.protocol.agents import FAILED, READY, STARTING, AgentHere, CutOff, DeskHere, EndAgent, Neighbour
 from weft.protocol.messages import REASON_CHARS_MAX, BadMessage, decode, encode
-from weft.spark import embedded
+from weft.spark import process
 from weft.spark.channels.folders import Folders
 from weft.spark.checkpoints import inspection
 from weft.spark.fragments.operators import BadOperator
@@ -59,10 +59,10 @@ LOOK_S = 0.25
 NO_DESK_S_MAX = 600.0
 TOLD_S_MAX = 30.0
 
-StartSpark = Callable[[Deployment, str, Folders, Path], embedded.Embedded]
+StartSpark = Callable[[Deployment, str, Folders, Path], process.SparkProcess]
 
 
-class Asked(NamedTuple):
+class DeskOptions(NamedTuple):
     """How the run was asked for, as the desk said."""
 
     graph: str
@@ -77,9 +77,7 @@ class NoDesk(RuntimeError):
 class AgentProcess:
     """One site, in this process."""
 
-    def __init__(
-        self, deployment: Deployment, site: str, folder: Path, start: StartSpark = embedded.start_site
-    ) -> None:
+    def __init__(self, deployment: Deployment, site: str, folder: Path, start: StartSpark = process.start_site) -> None:
         self.deployment = deployment
         self.site = site
         self.state = State(folder, deployment.store.fsync, deployment.channels, site)
@@ -88,9 +86,9 @@ class AgentProcess:
         self.phase = STARTING
         self.reason = ""
         self.body: SiteBody | None = None
-        self.spark: embedded.Embedded | None = None
+        self.spark: process.SparkProcess | None = None
         self._port: Port | None = None
-        self._asked: Asked | None = None
+        self._asked: DeskOptions | None = None
         self._wants_facts = False
         self._over = threading.Event()
         self._ended = threading.Event()
@@ -295,7 +293,7 @@ class AgentProcess:
                 self._heard_s = time.monotonic()
                 self._wants_facts = message.wants_facts
                 if self._asked is None:
-                    self._asked = Asked(message.graph, message.until_done, message.measured)
+                    self._asked = DeskOptions(message.graph, message.until_done, message.measured)
             case CutOff(life=life, site=site, for_s=for_s) if life == self.life and self._port is not None:
                 self._port.cut(party_of(site), for_s)
             case EndAgent(life=life) if life == self.life:

@@ -24,11 +24,10 @@ from weft.bodies.live.carrier import Tell
 from weft.bodies.live.facts import Facts
 from weft.bodies.live.failing import RunFailed
 from weft.bodies.live.house import Learned
-from weft.bodies.live.machine import machine_as_plain
+from weft.bodies.live.machine_state import machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.parcels import unpack
 from weft.bodies.live.processes import roll
-from weft.bodies.live.scenario import factors_of
 from weft.bodies.live.state import KEYS, CannotRun, State
 from weft.bodies.live.transport import ROLL, Address, agent
 from weft.bodies.live.wire.authority import own_keys
@@ -36,14 +35,14 @@ from weft.bodies.live.wire.credentials import NoKey, credentials
 from weft.bodies.live.wire.parties import THE_DESK
 from weft.bodies.live.wire.parties import site as party_of
 from weft.bodies.live.wire.port import LOOPBACK, Port
-from weft.model import Deployment, Machine
+from weft.model import Deployment, MachineState, rate_changes
 from weft.model.sites import where
 from weft.plan.dataflow.sharing import as_written
 from weft.protocol.agents import FAILED, READY, AgentHere, CutOff, DeskHere, EndAgent, RunsHere
 from weft.protocol.messages import BadMessage, decode, encode
-from weft.spark.embedded import site_logs
 from weft.spark.flow_start import open_flows
 from weft.spark.fragments.outputs import sweep_aside
+from weft.spark.process import site_logs
 from weft.spec import absolute
 
 LOOK_S = 0.1
@@ -116,7 +115,7 @@ class ProcessSites:
         running = roll.running(self.state.path)
         if not running:
             sweep_aside(self.deployment, self.state.folders)
-            open_flows(self.deployment, self.state.folders, factors_of(self.deployment))
+            open_flows(self.deployment, self.state.folders, rate_changes(self.deployment.scenario))
         self.transport.open(ROLL, self._deliver)
         address = self.transport.start()
         assert address is not None
@@ -164,7 +163,7 @@ class ProcessSites:
             "machine": machine_as_plain(self.machine(site)),
         }
 
-    def machine(self, site: str) -> Machine | None:
+    def machine(self, site: str) -> MachineState | None:
         """What a site last told of the machine that it stands on."""
         held = self._heard.get(site)
         return None if held is None else held[0].machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.bodies.twin.loop.chance import key_of, normal, uniform
-from weft.model import Arrivals, RateAt, Source
+from weft.model import Arrivals, Happening, Source, rate_changes
 from weft.plan.dataflow.arrivals import shape_of
 
 NS_PER_S = 1_000_000_000
@@ -26,7 +26,7 @@ def is_random(arrivals: Arrivals) -> bool:
     return shape_of(arrivals).exponential_gaps
 
 
-def steps_of(source: Source, scenario: tuple[object, ...], until_ns: int, seed: int) -> Steps:
+def steps_of(source: Source, scenario: tuple[Happening, ...], until_ns: int, seed: int) -> Steps:
     """The rate of a source until the horizon."""
     if source.arrivals is None:
         return [(FOREVER_NS, 0.0)]
@@ -40,17 +40,8 @@ def steps_of(source: Source, scenario: tuple[object, ...], until_ns: int, seed: 
             break
         if len(steps) > STEPS_MAX:
             raise TooFine(f"source {source.name} changes its rate more than {STEPS_MAX} times before the end")
-    return _scaled(steps, factors_of(source.name, scenario))
-
-
-def factors_of(name: str, scenario: tuple[object, ...]) -> list[tuple[int, float]]:
-    """From each moment on, how many times the normal rate a source runs at."""
-    changes = [
-        (round(what.at_s * NS_PER_S), what.rate[name])
-        for what in scenario
-        if isinstance(what, RateAt) and name in what.rate
-    ]
-    return sorted(changes, key=lambda change: change[0])
+    changes = rate_changes(scenario).get(source.name, [])
+    return _scaled(steps, [(round(at_s * NS_PER_S), factor) for at_s, factor in changes])
 
 
 def _scaled(steps: Steps, changes: list[tuple[int, float]]) -> Steps:

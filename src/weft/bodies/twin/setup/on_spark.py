@@ -31,7 +31,7 @@ from weft.model import (
 from weft.plan.changing.fragments import Fragment, source_of
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.judging.batch_costs import BatchCosts
-from weft.plan.judging.batch_pieces import Piece, fragments_of, pieces_of
+from weft.plan.judging.batch_pieces import BatchPiece, fragments_of, pieces_of
 
 SEPARATOR = "/"
 LOOKS = 2.0  # a fragment that waits looks at every so many times the mean time until it sees a commit
@@ -42,7 +42,7 @@ class _Places:
     """Places so far, and where every operator is as the scenario goes on."""
 
     costs: BatchCosts
-    pieces: dict[str, Piece]
+    pieces: dict[str, BatchPiece]
     of: dict[str, str]  # by operator's stream, or by relay
 
     @staticmethod
@@ -153,7 +153,7 @@ def _cost(costs: BatchCosts) -> Cost:
     return Cost("constant", (costs.record_ms,))
 
 
-def _site(place: str, piece: Piece, costs: BatchCosts) -> Site:
+def _site(place: str, piece: BatchPiece, costs: BatchCosts) -> Site:
     return Site(place, batch=Batch(LOOKS * costs.look_ms, piece.fixed_ms))
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.bodies.live import machine
-from weft.bodies.live.machine import MachineLook
+from weft.bodies.live import machine_state
+from weft.bodies.live.machine_state import MachineLook
 
 STAT = "cpu  {busy} 0 0 {idle} {waits} 0 0 0 0 0\ncpu0 1 2 3\n"
 MEMORY = "MemTotal:        8388608 kB\nMemFree:          102400 kB\nMemAvailable:    2097152 kB\n"
@@ -17,7 +17,7 @@ MEMORY = "MemTotal:        8388608 kB\nMemFree:          102400 kB\nMemAvailable
 def test_idle_time_is_of_the_time_since_the_last_look_and_memory_is_what_can_be_had(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "EVERY_S", 0.0)
+    monkeypatch.setattr(machine_state, "EVERY_S", 0.0)
     (tmp_path / "stat").write_text(STAT.format(busy=1000, idle=1000, waits=0))
     (tmp_path / "meminfo").write_text(MEMORY)
     look = MachineLook(tmp_path, tmp_path)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import weft.spec
-from weft.bodies.live.measured import FILE as MEASUREMENTS
-from weft.bodies.live.measured import last_measured, last_observed
+from weft.bodies.live.last_run import FILE as MEASUREMENTS
+from weft.bodies.live.last_run import last_measured, last_observed
 from weft.bodies.live.run import Options, Run
 
 SLOW = '''

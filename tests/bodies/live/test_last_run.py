@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from weft.bodies.live.measured import FILE, last_measured
+from weft.bodies.live.last_run import FILE, last_measured
 
 
 def told(folder: Path, *lines: Any) -> None:

@@ -22,7 +22,7 @@ from weft.spark.channels.channel import reader_name
 from weft.spark.channels.gate import Gate
 from weft.spark.checkpoints.checkpoint import last_committed
 from weft.spark.fragments.batch_times import merged_time
-from weft.spark.fragments.draining import DrainingRun, Ways
+from weft.spark.fragments.draining import DrainingRun, RunSettings
 from weft.spark.fragments.lifecycle import updates_a_sink
 from weft.spark.fragments.positions import (
     Ended,
@@ -36,11 +36,11 @@ from weft.spark.fragments.wiring import Entry, RunContext, Wiring
 from weft.spark.storage.disk import Damaged, read_sealed
 
 
-class Ahead:
+class Prepared:
     """The fragments to come of one site."""
 
-    def __init__(self, ways: Ways, context: RunContext) -> None:
-        self.ways = ways
+    def __init__(self, settings: RunSettings, context: RunContext) -> None:
+        self.settings = settings
         self.context = context
         self._read: dict[str, set[str] | None] = {}
         self._warm: dict[str, tuple[Fragment, Wiring, DataFrame]] = {}
@@ -69,8 +69,8 @@ class Ahead:
     def _plan(self, task: Task, ends: Sequence[Standing] | None) -> Wiring:
         fragment, tick = task.fragment, least_epoch(task.plan)
         gate = Gate(self.context.folders.gate(fragment.id, task.generation), disk=self.context.folders.disk)
-        merged = merged_time(fragment, self.ways.times)
-        wiring = Wiring(self.ways.session, self.context, fragment, tick, gate, merged)
+        merged = merged_time(fragment, self.settings.times)
+        wiring = Wiring(self.settings.session, self.context, fragment, tick, gate, merged)
         # By which ways in the plan in force has it read, maybe at another site: those are not to be forgotten.
         same = [one for one in ends or () if one.fragment.id == fragment.id]
         self._read[fragment.id] = None if ends is None else {entry.name for one in same for entry in one.entries}
@@ -88,7 +88,7 @@ class Ahead:
 
     def _start_early(self, task: Task, ends: tuple[Ended, ...]) -> tuple[str, ...]:
         fragment = task.fragment
-        run = DrainingRun(self.ways, self.context, fragment, None, task.generation + 1)
+        run = DrainingRun(self.settings, self.context, fragment, None, task.generation + 1)
         run.gate.forget()
         self._note(fragment.id, run.generation).unlink(missing_ok=True)
         run.warm = run.wire(least_epoch(task.plan))

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from weft.model import Machine
+from weft.model import MachineState
 
 EVERY_S = 1.0
 MB = 1 << 20
 
 
-def machine_as_plain(machine: Machine | None) -> dict[str, Any] | None:
+def machine_as_plain(machine: MachineState | None) -> dict[str, Any] | None:
     """As `weft status --json` shows it."""
     return None if machine is None else msgspec.to_builtins(machine)
 
@@ -35,23 +35,23 @@ class MachineLook:
         self._lock = threading.Lock()
         self._ticks: tuple[int, int] | None = self._cpu_ticks()
         self._idle: float | None = None
-        self._last: tuple[float, Machine] | None = None
+        self._last: tuple[float, MachineState] | None = None
 
-    def now(self) -> Machine:
+    def now(self) -> MachineState:
         """How it is doing; looked at again after a second."""
         with self._lock:
             if self._last is None or time.monotonic() >= self._last[0] + EVERY_S:
                 self._last = time.monotonic(), self._look()
             return self._last[1]
 
-    def _look(self) -> Machine:
+    def _look(self) -> MachineState:
         memory_mb, free_mb = self._memory_mb()
         load = disk_mb = None
         with suppress(OSError):
             load = tuple(round(one, 2) for one in os.getloadavg())
         with suppress(OSError):
             disk_mb = shutil.disk_usage(self._disk).free // MB
-        return Machine(self._cpu_idle(), load, memory_mb, free_mb, disk_mb)
+        return MachineState(self._cpu_idle(), load, memory_mb, free_mb, disk_mb)
 
     def _cpu_idle(self) -> float | None:
         """The share of all cores' time that nobody used since the last look."""

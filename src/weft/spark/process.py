@@ -23,7 +23,7 @@ from weft.spark.channels.folders import Folders
 from weft.spark.engine import SparkEngine
 from weft.spark.flow_start import open_flows
 from weft.spark.fragments.analysis import Analysis, analyse
-from weft.spark.fragments.draining import Ways
+from weft.spark.fragments.draining import RunSettings
 from weft.spark.fragments.outputs import sweep_aside
 from weft.spark.fragments.wiring import RunContext
 from weft.spark.kafka.connector import needs_connector, with_jars
@@ -39,7 +39,7 @@ SLOW_PER_S = 3000.0
 SITES = "sites"
 
 
-class Asked(Protocol):
+class RunOptions(Protocol):
     """How a run was asked for."""
 
     @property
@@ -52,7 +52,7 @@ class Asked(Protocol):
 
 
 @dataclass(slots=True)
-class Embedded:
+class SparkProcess:
     """A session with everything the fragments of one run share."""
 
     session: SparkSession
@@ -66,10 +66,10 @@ class Embedded:
     times: Times = field(default_factory=lambda: Times({}))
 
     def engines(
-        self, times: Times, between: Callable[[str, str], Way | None], asked: Asked
+        self, times: Times, between: Callable[[str, str], Way | None], asked: RunOptions
     ) -> Callable[[str], SparkEngine]:
         """What makes the engine of a site, when it starts and each time it comes back."""
-        ways = Ways(self.session, times, lambda commit: None, asked.until_done, self.totals)
+        settings = RunSettings(self.session, times, lambda commit: None, asked.until_done, self.totals)
         stages = StageTimes(self.session)
         self.times = times
 
@@ -80,7 +80,7 @@ class Embedded:
                 for one in self.deployment.sources
                 if one.site == site and one.name in self.bad
             }
-            return SparkEngine(site, replace(ways, times=self.times), context, between, stages, bad)
+            return SparkEngine(site, replace(settings, times=self.times), context, between, stages, bad)
 
         return engine
 
@@ -107,7 +107,7 @@ class Embedded:
             let_go(self.session, self.lent)
 
 
-def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tuple[float, float]]]) -> Embedded:
+def start(deployment: Deployment, folders: Folders, factors: dict[str, list[tuple[float, float]]]) -> SparkProcess:
     """Start Spark (or a session beside the one that is there), try every operator, lay down recordings."""
     # Java may have been started in another folder than the one that a relative path starts from.
     folders = replace(folders, state=folders.state.resolve())
@@ -159,7 +159,7 @@ def is_slow(deployment: Deployment, factors: Mapping[str, Sequence[tuple[float, 
     )
 
 
-def start_site(deployment: Deployment, site: str, folders: Folders, record: Path) -> Embedded:
+def start_site(deployment: Deployment, site: str, folders: Folders, record: Path) -> SparkProcess:
     """Start the Spark of one site, in a process of its own; try every operator, lay down the site's own recordings."""
     folders = replace(folders, state=folders.state.resolve())
     temporary.sweep(record)
@@ -190,10 +190,10 @@ def cores_of(sites: int) -> int:
 
 def _prepared(
     session: SparkSession, deployment: Deployment, folders: Folders, lent: Lent | None, sites: Collection[str]
-) -> Embedded:
+) -> SparkProcess:
     """All that fragments at some sites need before the first of them starts."""
     ui = session.sparkContext.uiWebUrl
-    found = Embedded(session, deployment, folders, analyse(session, deployment), lent=lent, ui=ui)
+    found = SparkProcess(session, deployment, folders, analyse(session, deployment), lent=lent, ui=ui)
     for source in deployment.sources:
         if source.facts.recorded and source.site in sites:
             found.totals[source.name] = recordings.record(session, deployment, source, folders)
