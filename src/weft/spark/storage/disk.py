@@ -44,7 +44,7 @@ class Damaged(RuntimeError):
     """A file of a state that is gone, garbled or disagrees with another; the text names it and says what helps."""
 
     def __init__(self, path: str | Path, what: str, remedy: str = f"bring it back from a copy; {FRESH}") -> None:
-        self.path = Path(path)
+        self.path, self.what = Path(path), what
         super().__init__(f"{path}: {what}; {remedy}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -137,7 +137,11 @@ class Disk:
             missing.append(folder)
             folder = folder.parent
         for one in reversed(missing):
-            one.mkdir(exist_ok=True)
+            try:
+                one.mkdir(exist_ok=True)
+            except (FileExistsError, NotADirectoryError) as error:
+                taken = one if os.path.lexists(one) else one.parent
+                raise Damaged(taken, "is a file in the place of a folder", f"take it away; {FRESH}") from error
         self.sync((), [one.parent for one in missing])
 
     def write(self, path: Path, content: bytes) -> None:
