@@ -11,6 +11,7 @@ import pytest
 import weft.spec
 from tests.bodies.live.test_resuming import FILE, begin, everything, refused, resuming, results
 from weft.bodies.live.identity import identity
+from weft.bodies.live.opening import Opening, Options
 from weft.bodies.live.resuming import Resuming
 from weft.bodies.live.state import FOLDERS, OURS, CannotRun, State
 from weft.spark.storage.disk import Damaged, Disk
@@ -146,3 +147,68 @@ def test_a_file_in_the_place_of_the_state_or_of_a_folder_above_is_refused_by_its
     with pytest.raises(Damaged, match=r"/state: is a file in the place of a folder; take it away"):
         Disk().make(tmp_path / "state" / "streams" / "q.o")
     assert results(tmp_path) == []
+
+
+def opening(folder: Path, state: Path, text: str = FILE) -> Opening:
+    """What stands before a run of a file with a state."""
+    folder.mkdir(exist_ok=True)
+    (folder / "d.yaml").write_text(text)
+    return Opening(weft.spec.load(folder / "d.yaml"), State(state), Options())
+
+
+@pytest.fixture
+def neighbour(tmp_path: Path) -> Path:
+    """The folder of another run that has begun, with a sink, a state, and a source of users' files."""
+    folder = tmp_path / "neighbour"
+    (folder / "in").mkdir(parents=True)
+    (folder / "real").mkdir()
+    (folder / "linked").symlink_to("real")
+    files = 'format: csv, path: in, schema: "v BIGINT"'
+    text = FILE.replace('format: rate, schema: "v BIGINT", arrivals: {kind: constant, rate_per_s: 1}', files)
+    run(of_file(folder, "a.yaml", folder / ".weft" / "a.yaml", text.replace("path: out", "path: linked")))
+    return folder
+
+
+@pytest.mark.parametrize(("inside", "says"), [
+    ("real", "another run .* puts results"), ("real/sub/state", "another run .* puts results"),
+    ("linked/sub", "another run .* puts results"), (".real.weft", "another run .* puts results"),
+    (".real.weft/data/x", "another run .* puts results"), (".weft/a.yaml/mine", "the state folder of another run"),
+    (".weft/a.yaml/streams/mine", "the state folder of another run"), ("./.weft//a.yaml/x/../y/", "the state folder"),
+])  # fmt: skip
+def test_a_state_in_a_room_of_another_run_is_refused_by_check_and_by_a_run(
+    tmp_path: Path, neighbour: Path, inside: str, says: str
+) -> None:
+    before = everything(neighbour)
+    with pytest.raises(CannotRun, match=f"lies in .*{says}"):
+        opening(tmp_path / "me", neighbour / inside).refuse()
+    (tmp_path / "me" / "d.yaml").write_text(f"{FILE}store: {{path: '../neighbour/{inside}'}}\n")
+    report = weft.spec.check(tmp_path / "me" / "d.yaml")
+    assert [problem.field for problem in report.errors] == ["store.path"]
+    assert "lies in" in report.errors[0].message
+    assert everything(neighbour) == before
+
+
+def test_a_state_in_what_a_run_of_a_neighbouring_state_reads_is_refused(tmp_path: Path, neighbour: Path) -> None:
+    text = FILE + f"store: {neighbour}/.weft\n"
+    with pytest.raises(CannotRun, match=r"neighbour/in, which another run reads \(its state is .*a\.yaml\)"):
+        opening(tmp_path / "me", neighbour / "in" / "sub", text).refuse()
+    opening(tmp_path / "me", neighbour / "in" / ".kept", text).refuse()  # which Spark passes over
+
+
+@pytest.mark.parametrize("inside", ["real/mine", "linked/a/b", ".real.weft/data", ".weft/a.yaml/out", ".weft/a.yaml/streams/q"])
+def test_a_sink_in_a_room_of_another_run_is_refused_by_check(tmp_path: Path, neighbour: Path, inside: str) -> None:
+    (tmp_path / "me").mkdir()
+    (tmp_path / "me" / "d.yaml").write_text(FILE.replace("path: out", f"path: ../neighbour/{inside}"))
+    report = weft.spec.check(tmp_path / "me" / "d.yaml")
+    assert [problem.field for problem in report.errors] == ["queries[0].sink.path"]
+    assert "another run" in report.errors[0].message
+
+
+def test_states_side_by_side_and_one_that_is_there_already_are_no_hindrance(tmp_path: Path, neighbour: Path) -> None:
+    opening(tmp_path / "me", neighbour / ".weft" / "d.yaml").refuse()
+    opening(tmp_path / "me", neighbour / "elsewhere").refuse()
+    nested = neighbour / ".weft" / "a.yaml" / "nested"
+    State(nested).begin({}, {}, {})  # by an earlier version, which let it be
+    opening(tmp_path / "me", nested).refuse()
+    shutil.rmtree(neighbour / ".weft")
+    opening(tmp_path / "me", neighbour / "real" / "state").refuse()  # nobody goes on there

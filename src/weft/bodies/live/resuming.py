@@ -241,6 +241,8 @@ class Resuming:
             if Path(record.state) != state.path or again:
                 what = "a query that comes again" if again else "a state that was moved"
                 raise CannotRun(f"{state.path}: {what} is not there yet where streams are mirrored; use --fresh")
+            for claim in claims:
+                claim.log.inspect(None)
             return record  # what lies in the rooms of sites is theirs to look at, before they take orders
         replayed = [source.name for source in self.deployment.sources if source.facts.recorded]
         inspection.inspect_recordings(folders, replayed)

@@ -14,9 +14,10 @@ from weft.spark.channels.log import Log
 from weft.spark.channels.log_writer import LogWriter
 from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.channels.position import Position
-from weft.spark.sinks.changes import kept_aside, write_changes
+from weft.spark.sinks.changes import changes_of, kept_aside, write_changes
 from weft.spark.sinks.kind import Delivery, SinkKind
 from weft.spark.sinks.kinds import SINKS
+from weft.spark.storage.disk import verify
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,10 +58,36 @@ class SinkLog(Log):
         return self.kind.write(records, folder, self.sink, measured, few)
 
     def inspect(self, needed: Position | None) -> None:
-        """Damaged where a manifest is gone: together they are the list of what was written."""
-        if self.is_there():
-            self.last()
-            self.contiguous(0)
+        """Damaged where a manifest is gone, for together they list what was written, or what is still to be given."""
+        if not self.is_there():
+            return
+        last = self.last()
+        self.contiguous(0)
+        for folder in sorted(self.data.iterdir()) if self.data.is_dir() else ():
+            number, _, epoch = folder.name.partition("-")
+            manifest = self._committed(number)
+            if manifest is not None and epoch == str(manifest.epoch):
+                self.check_waiting(manifest)
+        if self.keeps_changes and last is not None:
+            self._inspect_changes(last.segment)
+
+    def check_waiting(self, manifest: Manifest) -> None:
+        """Damaged where a committed batch that is still on its way is not what was written."""
+        for file, size, crc in self.files(manifest):
+            verify(file, size, crc, "it was committed and not delivered yet")
+
+    def _committed(self, number: str) -> Manifest | None:
+        try:
+            return self.manifest(int(number)) if number.isdigit() else None
+        except FileNotFoundError:
+            return None  # it never was committed, and is written again
+
+    def _inspect_changes(self, last: int) -> None:
+        manifests = {segment: self.manifest(segment) for segment in range(last + 1)}
+        first = max((segment for segment, one in manifests.items() if one.replaces), default=0)
+        for segment in range(first, last + 1):
+            for name, (size, crc) in manifests[segment].aside.items():
+                verify(changes_of(self, segment) / name, size, crc, "the last values are still to be taken from it")
 
 
 class SinkWriter(LogWriter):
@@ -77,7 +104,9 @@ class SinkWriter(LogWriter):
 
     def found(self, folder: Path, segment: int) -> None:
         """A batch that was committed is still on its way."""
-        self._deliver(self.log.manifest(segment), folder)
+        manifest = self.log.manifest(segment)
+        self.target.check_waiting(manifest)
+        self._deliver(manifest, folder)
 
     def write(self, records: DataFrame, measured: list[str], few: bool = False) -> Written:
         """Write a batch to where the next segment lies; of a sink in update mode, what changed is kept, too."""

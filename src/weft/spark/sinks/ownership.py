@@ -89,6 +89,11 @@ def standing(claim: Claim, state: Path, run: str | None, goes_on: bool = True) -
             return Standing(owner, f"{says}; go on there, or give this one a sink of its own")
         return Standing(owner)
     left = results(claim, owner)
+    given = claim.log.committed()
+    if goes_on and run is not None and given is not None and given >= 0 and not holds(Path(owner.state), owner.run):
+        what = f"is of another run ({owner.run}), though this one gave {_counted(given + 1, 'batch', 'batches')} there"
+        remedy = f"bring {claim.hidden} back as it was, or move it and {claim.path} away and use --fresh"
+        raise Damaged(claim.hidden / OWNER, what, remedy)
     if holds(Path(owner.state), owner.run):
         says = f"{claim.path} holds results of another run, whose state is {owner.state}"
         return Standing(owner, f"{says}; go on with that one, or choose another folder", results=left)
@@ -103,7 +108,7 @@ def _owner(claim: Claim, goes_on: bool) -> Owner | None:
     path = claim.hidden / OWNER
     given = claim.log.committed()
     try:
-        return msgspec.convert(read_sealed(path), Owner)
+        owner = msgspec.convert(read_sealed(path), Owner)
     except (FileNotFoundError, NotADirectoryError):
         if goes_on and given is not None and given >= 0:
             what = f"is gone, though {claim.path} was given {_counted(given + 1, 'batch', 'batches')} by this run"
@@ -112,6 +117,22 @@ def _owner(claim: Claim, goes_on: bool) -> Owner | None:
         return None
     except msgspec.ValidationError as error:
         raise Damaged(path, f"is no record of an owner: {error}") from error
+    others = _run_of_batches(claim)
+    if others not in ("", owner.run):
+        what = f"is of another time than what lies beside it: it says run {owner.run}, and the batches are of {others}"
+        raise Damaged(path, what, f"bring it back from a copy, or move {claim.path} and {claim.hidden} away")
+    return owner
+
+
+def _run_of_batches(claim: Claim) -> str:
+    """The run whose batches a sink's record lists; empty where it lists none that can be read."""
+    log = Log(claim.hidden)
+    for segment in sorted(log.numbers(), reverse=True) if log.manifests.is_dir() else ():
+        try:
+            return log.manifest(segment).run
+        except (Damaged, FileNotFoundError):
+            continue
+    return ""
 
 
 def _counted(count: int, one: str, several: str) -> str:

@@ -107,6 +107,18 @@ def size_and_sum(path: str | Path) -> tuple[int, int]:
     return size, found
 
 
+def verify(path: str | Path, size: int, crc: int, still: str) -> None:
+    """Damaged where a file is gone or other than what was written, though it is `still` of use."""
+    try:
+        found = size_and_sum(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise Damaged(path, f"is gone, though {still}") from None
+    except OSError as error:
+        raise Damaged(path, f"cannot be read ({error.strerror}), though {still}") from error
+    if found != (size, crc):
+        raise Damaged(path, f"is damaged, though {still}: its {found[0]} bytes are not the {size} that were written")
+
+
 def checked(path: str | Path, size: int, crc: int) -> bytes:
     """The content of a file; Damaged where it is gone or other than what was written."""
     try:
@@ -114,6 +126,8 @@ def checked(path: str | Path, size: int, crc: int) -> bytes:
             content = file.read()
     except FileNotFoundError:
         raise Damaged(path, "is gone, though records in it are still needed") from None
+    except OSError as error:
+        raise Damaged(path, f"cannot be read ({error.strerror}), though records in it are still needed") from error
     if len(content) != size or zlib.crc32(content) != crc:
         raise Damaged(path, f"is damaged: {len(content)} bytes of other content than the {size} that were written")
     return content
