@@ -21,7 +21,19 @@ def in_rooms_of_others(path: str, tolerated: str = "") -> str | None:
             return f"lies in {above}, the state folder of another run, which starting over empties; use another folder"
         sink = sink_of(above)
         if sink is not None:
-            return f"lies in {sink}, where another run (its state is {_owner(sink)['state']}) puts results; use another"
+            return f"lies in {sink}, where another run (its state is {_owner(sink)['state']}) puts results; use another folder"
+    return None
+
+
+def held_of_others(path: str) -> str | None:
+    """What a sink's folder holds of other runs, right below it; None where that is nothing."""
+    for below in _in(path):
+        if os.path.basename(below).startswith(".") and (sink := sink_of(below)) is not None:
+            state = _owner(sink)["state"]
+            return f"holds {sink}, where another run (its state is {state}) puts results; readers would find both"
+    for states in (path, os.path.join(path, ".weft")):
+        if (state := next((folder for folder in _in(states) if is_state(folder)), None)) is not None:
+            return f"holds {state}, the state folder of another run; use another folder"
     return None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from weft.model import Deployment, Query, Sink, Source, late_outlets
 from weft.model.formats import SOURCES
-from weft.spec.others import has_states, in_rooms_of_others, is_state, sources_nearby
+from weft.spec.others import has_states, held_of_others, in_rooms_of_others, is_state, sources_nearby
 from weft.spec.problems import Problems, brief
 
 GENERATOR = "generate.py"
@@ -107,11 +107,14 @@ def _state_at_others(state: str, store: str) -> str | None:
 
 
 def _sink_at_others(folder: _Folder, state: str) -> str | None:
-    """What stands against a sink within the sink or state of another run; who owns the folder itself a run asks."""
+    """What stands against a sink within the sink or state of another run, or around it.
+
+    Whose the folder itself is, a run asks.
+    """
     above = os.path.dirname(folder.path)
     if is_state(above) and not _holds(state, above):
         return f"lies in {above}, the state folder of another run, which starting over empties; use another folder"
-    return in_rooms_of_others(above)
+    return in_rooms_of_others(above) or held_of_others(folder.path)
 
 
 def _sinks(deployment: Deployment, problems: Problems) -> Iterator[_Folder]:

@@ -195,7 +195,10 @@ def test_a_state_in_what_a_run_of_a_neighbouring_state_reads_is_refused(tmp_path
     opening(tmp_path / "me", neighbour / "in" / ".kept", text).refuse()  # which Spark passes over
 
 
-@pytest.mark.parametrize("inside", ["real/mine", "linked/a/b", ".real.weft/data", ".weft/a.yaml/out", ".weft/a.yaml/streams/q"])
+@pytest.mark.parametrize(
+    "inside",
+    ["real/mine", "linked/a/b", ".real.weft/data", ".weft/a.yaml/out", ".weft/a.yaml/streams/q", ".weft", "."],
+)
 def test_a_sink_in_a_room_of_another_run_is_refused_by_check(tmp_path: Path, neighbour: Path, inside: str) -> None:
     (tmp_path / "me").mkdir()
     (tmp_path / "me" / "d.yaml").write_text(FILE.replace("path: out", f"path: ../neighbour/{inside}"))

@@ -71,6 +71,32 @@ def test_a_batch_on_its_way_that_was_harmed_meanwhile_is_refused_by_its_name(
     assert everything(tmp_path / "out") == before
 
 
+@pytest.mark.parametrize("gone", ["data", "data/0000000002-1"])
+def test_a_batch_on_its_way_that_is_gone_is_refused_by_its_name(
+    tmp_path: Path, gone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = left_waiting(tmp_path, monkeypatch).parent
+    shutil.rmtree(tmp_path / ".out.weft" / gone)
+    refused(tmp_path, rf"{folder}: is gone, though what it held was committed and not delivered yet")
+
+
+def test_a_note_of_what_was_delivered_that_a_power_cut_took_is_no_hindrance(tmp_path: Path) -> None:
+    log = sink_of(begin(tmp_path, batches=1))
+    note = log.folder / "delivered"
+    before = note.read_bytes()
+    writer = SinkWriter(log, 1, "q.o/9")
+    writer.folder().mkdir(parents=True)
+    (writer.folder() / "x.csv").write_text("1\n")
+    writer.commit(Manifest(1, 1, "q.o/9", 1, rows=1, rows_total=2, files=("x.csv",)))
+    for content in (before, b"", None):
+        if content is None:
+            note.unlink()
+        else:
+            note.write_bytes(content)
+        log.inspect(None)
+        SinkWriter(log, 2, "q.o/9")
+
+
 def test_a_batch_on_its_way_is_delivered_when_a_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left_waiting(tmp_path, monkeypatch)
     begin(tmp_path, batches=0)
@@ -190,3 +216,57 @@ def test_an_owner_who_wrote_nothing_yet_is_told_from_one_whose_record_is_older(t
     shutil.rmtree(tmp_path / "state")
     assert begin(tmp_path, batches=1).notes != []
     assert ownership.holds(tmp_path / "state", resuming(tmp_path).state.record().run)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", ["a link to nothing", "a link to a file", "a folder", "a file"])
+def test_what_others_put_under_the_name_of_a_result_that_comes_is_refused_by_its_name(tmp_path: Path, kind: str) -> None:
+    begin(tmp_path, batches=1)
+    taken = tmp_path / "out" / "part-0000000001-0.csv"
+    (tmp_path / "mine").write_text("1\n")
+    if kind == "a folder":
+        taken.mkdir()
+    elif kind == "a file":
+        taken.write_text("precious")
+    else:
+        taken.symlink_to(tmp_path / ("nowhere" if kind == "a link to nothing" else "mine"))
+    with pytest.raises(Damaged, match=rf"{taken}: is there already, and this run did not write it; move it away"):
+        begin(tmp_path, batches=1)
+    taken.rename(tmp_path / "moved")
+    assert results(tmp_path) == ["0\n"]
+    SinkWriter(sink_of(resuming(tmp_path)), 2, "q.o/0")
+    assert results(tmp_path) == ["0\n", "1\n"]
+
+
+@pytest.mark.parametrize("harm", ["garbled", "emptied", "cut"])
+def test_a_harmed_record_of_a_sink_is_refused_with_a_remedy_that_helps(tmp_path: Path, harm: str) -> None:
+    begin(tmp_path)
+    owner = tmp_path / ".out.weft" / "owner.json"
+    content = owner.read_bytes()
+    owner.write_bytes({"garbled": content.replace(b"csv", b"csw"), "emptied": b"", "cut": content[:40]}[harm])
+    for fresh in (False, True):
+        refused(tmp_path, rf"{owner}: is .*; bring it back from a copy, or move .*out and .*\.out\.weft away", fresh)
+    for path in (tmp_path / "out", tmp_path / ".out.weft"):
+        path.rename(tmp_path / f"moved{path.name}")
+    made = resuming(tmp_path)
+    made.look(True)
+    made.start_over()
+    made.open()
+
+
+def test_results_whose_list_was_harmed_are_told_of_before_anything_is_removed(tmp_path: Path) -> None:
+    begin(tmp_path)
+    manifest = tmp_path / ".out.weft" / "manifests" / "0000000000"
+    manifest.write_bytes(manifest.read_bytes()[:20])
+    refused(tmp_path, r"part-0000000000-0\.csv has the name of a result, and .* does not list it", fresh=True)
+
+
+def test_a_hidden_folder_that_is_a_link_is_started_over_like_any_other(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / ".out.weft").symlink_to("disk")
+    begin(tmp_path)
+    made = resuming(tmp_path)
+    made.look(True)
+    made.start_over()
+    assert (results(tmp_path), list((tmp_path / "disk").iterdir())) == ([], [])
+    begin(tmp_path)
+    assert results(tmp_path) == ["0\n", "1\n"]

@@ -91,6 +91,10 @@ class Resuming:
                 changed = ownership.changed(claim, found.owner)
                 if changed is not None:
                     raise CannotRun(f"{changed} is not as this run wrote it; move it away, and use --fresh again")
+                other = ownership.unlisted(claim, found.owner)
+                if other is not None:
+                    says = f"{other} has the name of a result, and {claim.hidden} does not list it as it should"
+                    raise CannotRun(f"{says}; move it away, and use --fresh again")
                 sinks.append((claim, found.owner))
                 results[claim.path] = len(ownership.results(claim, found.owner))
         return Removal(self.state.path, tuple(self.state.entries()), tuple(sinks), results)

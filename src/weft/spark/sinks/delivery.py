@@ -14,15 +14,17 @@ from weft.spark.channels.log import Log
 from weft.spark.channels.log_writer import LogWriter
 from weft.spark.channels.manifest import Manifest, Written
 from weft.spark.channels.position import Position
+from weft.spark.channels.segments import number_of
 from weft.spark.sinks.changes import changes_of, kept_aside, write_changes
 from weft.spark.sinks.kind import Delivery, SinkKind
 from weft.spark.sinks.kinds import SINKS
-from weft.spark.storage.disk import verify
+from weft.spark.storage.disk import Damaged, read_note, verify
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DONE = ".done-"
+DELIVERED = "delivered"
 
 
 class SinkLog(Log):
@@ -68,6 +70,7 @@ class SinkLog(Log):
             manifest = self._committed(number)
             if manifest is not None and epoch == str(manifest.epoch):
                 self.check_waiting(manifest)
+        self.check_delivered()
         if self.keeps_changes and last is not None:
             self._inspect_changes(last.segment)
 
@@ -75,6 +78,16 @@ class SinkLog(Log):
         """Damaged where a committed batch that is still on its way is not what was written."""
         for file, size, crc in self.files(manifest):
             verify(file, size, crc, "it was committed and not delivered yet")
+
+    def check_delivered(self) -> None:
+        """Damaged where the last batch was not delivered, by the note of the last that was, and is gone."""
+        last, noted = self.last(), read_note(self.folder / DELIVERED)
+        if last is None or not last.files or noted is None or noted >= last.segment:
+            return
+        folder = self.data / f"{number_of(last.segment)}-{last.epoch}"
+        if folder.is_dir() or self.kind.has_delivered(last, self.path):
+            return  # on its way, or the note was lost in a power cut
+        raise Damaged(folder, "is gone, though what it held was committed and not delivered yet")
 
     def _committed(self, number: str) -> Manifest | None:
         try:
@@ -101,6 +114,7 @@ class SinkWriter(LogWriter):
         for left in log.data.glob(f"{DONE}*"):
             log.disk.remove_tree(left)
         super().__init__(log, epoch, writer)
+        log.check_delivered()
 
     def found(self, folder: Path, segment: int) -> None:
         """A batch that was committed is still on its way."""
@@ -129,6 +143,7 @@ class SinkWriter(LogWriter):
     def _deliver(self, manifest: Manifest, folder: Path) -> None:
         target, disk = self.target, self.log.disk
         target.kind.deliver(Delivery(target.sink, manifest, folder, target, target.path, self._kept))
+        disk.seal(target.folder / DELIVERED, manifest.segment, sync=False)
         if folder.is_dir():
             # Under another name first: what lies under its own is still to be delivered, all of it.
             done = folder.with_name(f"{DONE}{folder.name}")

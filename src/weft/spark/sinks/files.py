@@ -4,6 +4,7 @@
     out/.NAME.weft/owner.json           the run whose results these are
     out/.NAME.weft/manifests/0000000012 what batch 12 holds; its appearance is the commit
     out/.NAME.weft/data/0000000012-3/   its files, until they lie where readers look
+    out/.NAME.weft/delivered            the last batch that does
 
 A sink is a log like any other: a batch is written aside and committed by its manifest. Only then each file gets its
 name where readers look, and loses the one it had. What a crash leaves on the way is delivered before anything else is
@@ -44,6 +45,11 @@ class FolderOfFiles(SinkKind):
             return footers.write_parquet(records, folder, sink.options, measured, WHOLE, few)
         return footers.write_text(records, folder, self.format, sink.options)
 
+    def has_delivered(self, manifest: Manifest, path: Path) -> bool:
+        """True if every file of a batch is there as it was written."""
+        found = list(_results(manifest, path, self.format))
+        return len(found) == len(manifest.files) and all(as_written for _, as_written in found)
+
     def deliver(self, delivery: Delivery) -> None:
         """Give each file its name where readers look; a batch that replaces all before it removes theirs."""
         log, path, manifest = delivery.log, delivery.path, delivery.manifest
@@ -77,7 +83,7 @@ def _link(start: Path, result: Path, told: tuple[int, int], disk: Disk) -> None:
         raise Damaged(gone, "is gone, though it was not delivered yet") from None
     except FileExistsError:
         # The same file under two names, or a copy of it where the folders were copied since.
-        if not os.path.samefile(start, result) and size_and_sum(result) != told:
+        if not os.path.samestat(start.lstat(), result.lstat()) and not _is_as_written(result, told):
             raise Damaged(
                 result, "is there already, and this run did not write it", "move it away; the same command goes on"
             ) from None
@@ -101,13 +107,23 @@ def results_changed(log: Log, path: Path, format_: str) -> Iterator[Path]:
     return (result for result, as_written in _listed(log, path, format_) if not as_written)
 
 
+def results_listed(log: Log, format_: str) -> set[str]:
+    """What the result files are called that a sink's log tells of."""
+    return {name for manifest in _manifests(log) for name in results_of(manifest, format_)}
+
+
 def _listed(log: Log, path: Path, format_: str) -> Iterator[tuple[Path, bool]]:
+    for manifest in _manifests(log):
+        yield from _results(manifest, path, format_)
+
+
+def _manifests(log: Log) -> Iterator[Manifest]:
+    """All that a log tells; damaged manifests tell nothing."""
     for segment in sorted(log.numbers()) if log.manifests.is_dir() else ():
         try:
-            manifest = log.manifest(segment)
+            yield log.manifest(segment)
         except (Damaged, FileNotFoundError):
             continue
-        yield from _results(manifest, path, format_)
 
 
 def _results(manifest: Manifest, path: Path, format_: str) -> Iterator[tuple[Path, bool]]:
@@ -127,7 +143,7 @@ def _is_as_written(result: Path, told: tuple[int, int]) -> bool:
     return _sum_of(str(result), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) == tuple(told)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)
 def _sum_of(result: str, *_: int) -> tuple[int, int]:
     """Size and checksum of a file, which is read once as long as it stays as it is."""
     return size_and_sum(result)

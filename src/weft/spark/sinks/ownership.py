@@ -18,12 +18,12 @@ import msgspec
 
 from weft.model.formats import SINKS
 from weft.spark.channels.log import Log
-from weft.spark.sinks.files import results_changed, results_in
+from weft.spark.sinks.files import results_changed, results_in, results_listed
 from weft.spark.storage.disk import Damaged, Disk, read_sealed
 
 OWNER = "owner.json"
 RUN_FILE = "run.json"
-RECORDED = ("epoch", OWNER)
+RECORDED = ("epoch", "delivered", OWNER)
 RECORDED_FOLDERS = ("manifests", "data", "readers", "changes", "ahead")
 _RESULT = re.compile(r"part-\d{10}-\d+\.")
 
@@ -107,20 +107,22 @@ def standing(claim: Claim, state: Path, run: str | None, goes_on: bool = True) -
 def _owner(claim: Claim, goes_on: bool) -> Owner | None:
     path = claim.hidden / OWNER
     given = claim.log.committed()
+    remedy = f"bring it back from a copy, or move {claim.path} and {claim.hidden} away"
     try:
         owner = msgspec.convert(read_sealed(path), Owner)
     except (FileNotFoundError, NotADirectoryError):
         if goes_on and given is not None and given >= 0:
             what = f"is gone, though {claim.path} was given {_counted(given + 1, 'batch', 'batches')} by this run"
-            remedy = f"bring it back from a copy, or move {claim.path} and {claim.hidden} away and use --fresh"
-            raise Damaged(path, what, remedy) from None
+            raise Damaged(path, what, f"{remedy} and use --fresh") from None
         return None
     except msgspec.ValidationError as error:
-        raise Damaged(path, f"is no record of an owner: {error}") from error
+        raise Damaged(path, f"is no record of an owner: {error}", remedy) from error
+    except Damaged as error:
+        raise Damaged(path, error.what, remedy) from error
     others = _run_of_batches(claim)
     if others not in ("", owner.run):
         what = f"is of another time than what lies beside it: it says run {owner.run}, and the batches are of {others}"
-        raise Damaged(path, what, f"bring it back from a copy, or move {claim.path} and {claim.hidden} away")
+        raise Damaged(path, what, remedy)
     return owner
 
 
@@ -189,6 +191,14 @@ def changed(claim: Claim, owner: Owner) -> Path | None:
     return next(results_changed(Log(claim.hidden, owner.run), claim.path, owner.format), None)
 
 
+def unlisted(claim: Claim, owner: Owner) -> Path | None:
+    """A file with the name of a result that a sink's record does not tell of; None where there is none."""
+    found = sorted(claim.path.iterdir()) if claim.has_path and claim.path.is_dir() else []
+    named = [path for path in found if _RESULT.match(path.name)]
+    listed = results_listed(Log(claim.hidden, owner.run), owner.format) if named else set()
+    return next((path for path in named if path.name not in listed), None)
+
+
 def was_claimed_from(claim: Claim, state: Path) -> bool:
     """True if a sink's record names a state folder as its run's."""
     try:
@@ -203,7 +213,7 @@ def forget(hidden: Path, disk: Disk) -> None:
         disk.remove_tree(hidden / name)
     for name in RECORDED:
         disk.remove(hidden / name)
-    if hidden.is_dir() and not any(hidden.iterdir()):
+    if hidden.is_dir() and not hidden.is_symlink() and not any(hidden.iterdir()):
         hidden.rmdir()
 
 
