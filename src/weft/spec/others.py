@@ -17,11 +17,12 @@ def in_rooms_of_others(path: str, tolerated: str = "") -> str | None:
     A state may lie beside others in a folder of states (`tolerated`), though that has been used as one itself.
     """
     for above in (path, *map(str, Path(path).parents)):
-        if above != path and above != tolerated and is_state(above):
+        if above not in (path, tolerated) and is_state(above):
             return f"lies in {above}, the state folder of another run, which starting over empties; use another folder"
         sink = sink_of(above)
         if sink is not None:
-            return f"lies in {sink}, where another run (its state is {_owner(sink)['state']}) puts results; use another folder"
+            state = _owner(sink)["state"]
+            return f"lies in {sink}, where another run (its state is {state}) puts results; use another folder"
     return None
 
 

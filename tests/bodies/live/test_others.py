@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import weft.spec
-from tests.bodies.live.test_resuming import FILE, begin, everything, refused, resuming, results
+from tests.bodies.live.test_resuming import FILE, begin, everything, refused, results, resuming
 from weft.bodies.live.identity import identity
 from weft.bodies.live.opening import Opening, Options
 from weft.bodies.live.resuming import Resuming

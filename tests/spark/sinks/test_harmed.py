@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import weft.spec
-from tests.bodies.live.test_resuming import FILE, begin, everything, refused, resuming, results
+from tests.bodies.live.test_resuming import FILE, begin, everything, refused, results, resuming
 from weft.bodies.live import journal
 from weft.bodies.live.resuming import Resuming
 from weft.bodies.live.state import State
@@ -219,7 +219,9 @@ def test_an_owner_who_wrote_nothing_yet_is_told_from_one_whose_record_is_older(t
 
 
 @pytest.mark.parametrize("kind", ["a link to nothing", "a link to a file", "a folder", "a file"])
-def test_what_others_put_under_the_name_of_a_result_that_comes_is_refused_by_its_name(tmp_path: Path, kind: str) -> None:
+def test_what_others_put_under_the_name_of_a_result_that_comes_is_refused_by_its_name(
+    tmp_path: Path, kind: str
+) -> None:
     begin(tmp_path, batches=1)
     taken = tmp_path / "out" / "part-0000000001-0.csv"
     (tmp_path / "mine").write_text("1\n")

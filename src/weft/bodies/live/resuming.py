@@ -54,9 +54,7 @@ class Removal:
 class Resuming:
     """A run's way into its state folder."""
 
-    def __init__(
-        self, state: State, deployment: Deployment, parts: dict[str, Any], file: Path | None = None
-    ) -> None:
+    def __init__(self, state: State, deployment: Deployment, parts: dict[str, Any], file: Path | None = None) -> None:
         self.state = state
         self.file = "" if file is None else str(Path(file).resolve())
         self.deployment = deployment

@@ -161,9 +161,7 @@ class State:
         except Damaged as error:
             raise Damaged(path, error.what, remedy) from error
 
-    def begin(
-        self, parts: Mapping[str, Any], sinks: dict[str, str], sources: dict[str, str], file: str = ""
-    ) -> Record:
+    def begin(self, parts: Mapping[str, Any], sinks: dict[str, str], sources: dict[str, str], file: str = "") -> Record:
         """Make the folder the state of a new run, before anything else is written anywhere."""
         now_ms = round(time.time() * 1000)
         made = Record(uuid.uuid4().hex, str(self.path), now_ms, dict(parts), sinks, sources, file=file)
@@ -227,7 +225,7 @@ class State:
         self.folders = self._of_run("")
 
     def _empty(self, room: Path) -> bool:
-        """Remove what a run keeps in a room where others have put files of theirs, which stay; True if there are any."""
+        """Remove what a run keeps in a room where others have files, which stay; True if there are any."""
         others = others_in(room)
         for entry in [] if not others else sorted(room.iterdir()):
             if entry in others:

@@ -60,8 +60,8 @@ class FolderOfFiles(SinkKind):
         if manifest.files:
             log.disk.sync((), [path])
         if manifest.replaces:
-            for result in replaced:
-                log.disk.remove(result)
+            for earlier in replaced:
+                log.disk.remove(earlier)
             log.disk.sync((), [path])
 
 
