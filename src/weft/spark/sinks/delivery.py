@@ -119,7 +119,12 @@ class SinkWriter(LogWriter):
     def found(self, folder: Path, segment: int) -> None:
         """A batch that was committed is still on its way."""
         manifest = self.log.manifest(segment)
-        self.target.check_waiting(manifest)
+        try:
+            self.target.check_waiting(manifest)
+        except Damaged:
+            if folder.is_dir():
+                raise
+            return  # who was overtaken has delivered it meanwhile
         self._deliver(manifest, folder)
 
     def write(self, records: DataFrame, measured: list[str], few: bool = False) -> Written:

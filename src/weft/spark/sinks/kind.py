@@ -43,8 +43,8 @@ class SinkKind(ABC):
         return footers.write_parquet(records, folder, {}, measured, WHOLE, few)
 
     def has_delivered(self, manifest: Manifest, path: Path) -> bool:
-        """True if all of a batch is seen to be where its readers look."""
-        return False
+        """False if a batch is seen to be not all where its readers look."""
+        return True
 
     @abstractmethod
     def deliver(self, delivery: Delivery) -> None:
