@@ -52,7 +52,7 @@ def apply(
         fail(f"{file}: its sites run on without a desk; start that with {found.command('run', '--processes')}")
     kept = Kept(found.folder, deployment.store.fsync, deployment.channels)
     try:
-        difference = between(kept, deployment, runs)
+        difference = between(kept, deployment, runs, file)
     except (CannotRun, Damaged) as error:
         fail(f"{file}: {error}", WRONG_INPUT)
     for line in lines_of(difference, runs):

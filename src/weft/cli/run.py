@@ -95,7 +95,7 @@ def run(
     before = placed(file, deployment, state, fresh=fresh) if twin else None
     assert report.deployment is not None
     try:
-        options = Options(seconds, until_done, fresh, state)
+        options = Options(seconds, until_done, fresh, state, file=file)
         made = Run(report.deployment, folder, options, _house(file) if processes else None)
     except CannotRun as error:
         fail(f"{file}: {error}", WRONG_INPUT)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from weft.model import Deployment, Query, Sink, Source, late_outlets
 from weft.model.formats import SOURCES
+from weft.spec.others import has_states, held_of_others, in_rooms_of_others, is_state, sources_nearby
 from weft.spec.problems import Problems, brief
 
 GENERATOR = "generate.py"
@@ -45,7 +46,7 @@ def check_paths(deployment: Deployment, problems: Problems) -> None:
             problems.error(f"sources[{index}].path", message)
     taken: list[_Folder] = []
     for folder in _sinks(deployment, problems):
-        message = _clash(folder, taken) or _sink_problem(folder, deployment, state)
+        message = _clash(folder, taken) or _sink_problem(folder, deployment, state) or _sink_at_others(folder, state)
         if message is not None:
             problems.error(folder.field, message)
         taken.append(folder)
@@ -56,6 +57,9 @@ def beside_state(deployment: Deployment, state: str) -> list[str]:
     read = [(f"sources[{at}].path", _state_problem(one, deployment.folder, state))
             for at, one in enumerate(deployment.sources)]  # fmt: skip
     kept = [(folder.field, _sink_in_state(folder, state)) for folder in _sinks(deployment, Problems())]
+    at_others = _state_at_others(state, _real(deployment.store.path, deployment.folder))
+    if at_others is not None:
+        return [f"the state folder {state} {at_others}"]
     by_name = any(source.facts.seen_by_name for source in deployment.sources)
     if by_name and pattern_in(state):
         return [f"Spark takes `{pattern_in(state)}` in the state folder {state} for a pattern; rename it"]
@@ -82,7 +86,35 @@ def _check_store(deployment: Deployment, problems: Problems) -> str:
         return ""
     if os.path.isfile(state):
         problems.error(field, f"`{brief(state)}` is a file; state needs a folder")
+        return ""
+    at_others = _state_at_others(state, state)
+    if at_others is not None:
+        problems.error(field, at_others)
     return state
+
+
+def _state_at_others(state: str, store: str) -> str | None:
+    """What stands against a new state where it would lie in a sink, a source or the state of another run."""
+    if is_state(state) or (state == store and has_states(store)):
+        return None  # it is there already
+    message = in_rooms_of_others(state, store)
+    if message is not None:
+        return message
+    for read, other in sources_nearby(state, store):
+        if _is_read(read, state):
+            return f"lies in {read}, which another run reads (its state is {other}); use another folder"
+    return None
+
+
+def _sink_at_others(folder: _Folder, state: str) -> str | None:
+    """What stands against a sink within the sink or state of another run, or around it.
+
+    Whose the folder itself is, a run asks.
+    """
+    above = os.path.dirname(folder.path)
+    if is_state(above) and not _holds(state, above):
+        return f"lies in {above}, the state folder of another run, which starting over empties; use another folder"
+    return in_rooms_of_others(above) or held_of_others(folder.path)
 
 
 def _sinks(deployment: Deployment, problems: Problems) -> Iterator[_Folder]:
@@ -175,13 +207,19 @@ def _state_problem(source: Source, folder: str, state: str) -> str | None:
     """Whether a source would read what a run keeps for itself."""
     if source.path is None or not source.facts.has_path or "\0" in source.path or not state:
         return None
-    read = _real(source.path, folder)
+    if _is_read(_real(source.path, folder), state):
+        return f"reads the state folder {brief(state)}, which changes all the time; use another `path` or `store`"
+    return None
+
+
+def _is_read(read: str, state: str) -> bool:
+    """True if what a source reads holds a state, or lies in it."""
     below = os.path.relpath(state, read).split(os.sep) if _holds(read, state) else []
     # Spark passes over what begins with `.` or `_`, unless it is named itself.
     seen = bool(below) and not any(name.startswith((".", "_")) and name != "." for name in below)
-    if seen or _holds(state, _fixed(read)) or (glob.has_magic(read) and any(fnmatch(s, read) for s in _upwards(state))):
-        return f"reads the state folder {brief(state)}, which changes all the time; use another `path` or `store`"
-    return None
+    return seen or _holds(state, _fixed(read)) or (
+        glob.has_magic(read) and any(fnmatch(one, read) for one in _upwards(state))
+    )  # fmt: skip
 
 
 def _hits(pattern: str) -> Iterator[str]:

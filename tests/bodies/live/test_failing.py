@@ -17,7 +17,9 @@ from weft.spark.fragments.operators import BadOperator
 
 def run_in(folder: Path, **more: Any) -> Any:
     """As much of a run as failing needs."""
-    run = SimpleNamespace(deployment=Deployment((), (), ()), state=State(folder), sites=None, phase="running")
+    state = State(folder)
+    state.begin({}, {}, {})
+    run = SimpleNamespace(deployment=Deployment((), (), ()), state=state, sites=None, phase="running")
     run.status = lambda: {"phase": run.phase, "queries": {"q": {}}}
     return SimpleNamespace(**{**vars(run), **more})
 
@@ -34,6 +36,16 @@ def test_any_error_becomes_a_failed_run_whose_status_says_why(tmp_path: Path) ->
     assert (status(tmp_path)["phase"], status(tmp_path)["reason"]) == ("failed", str(found))
     assert status(tmp_path)["queries"] == {"q": {}}
     assert "ZeroDivisionError" in (tmp_path / "logs" / "errors.log").read_text()
+
+
+def test_a_run_that_fails_before_its_state_has_a_record_leaves_nothing_that_a_next_start_refuses(
+    tmp_path: Path,
+) -> None:
+    run = run_in(tmp_path)
+    (tmp_path / "run.json").unlink()
+    assert str(failed(run, OSError(28, "No space left on device"), None)).startswith("No space left on device")
+    assert list(tmp_path.iterdir()) == []
+    run.state.check_place()
 
 
 def test_a_bad_operator_stays_one_and_what_was_known_before_is_the_reason(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_folder_that_is_no_state_folder_is_refused_and_nothing_in_it_is_touche
 
 def test_starting_over_removes_what_was_written_by_its_own_list_and_nothing_else(tmp_path: Path) -> None:
     begin(tmp_path)
-    others = ("part-00000-aaaa-c000.csv", "part-0000000077-0.csv", "NOTES.txt", "old.csv", ".hidden")
+    others = ("part-00000-aaaa-c000.csv", "NOTES.txt", "old.csv", ".hidden")
     for name in others:
         (tmp_path / "out" / name).write_text("precious")
     (tmp_path / "state" / "notes.txt").write_text("precious")
@@ -96,6 +96,10 @@ def test_starting_over_removes_what_was_written_by_its_own_list_and_nothing_else
     os.utime(tmp_path / "out" / "part-0000000000-0.csv")  # touched, as a copy is, and the same
     mine.rename(tmp_path / "out" / "mine.txt")
     others = (*others, "mine.txt")
+    mine = tmp_path / "out" / "part-0000000077-0.csv"
+    mine.write_text("precious")
+    refused(tmp_path, "part-0000000077-0.csv has the name of a result, and .* does not list it", fresh=True)
+    mine.unlink()
     made = resuming(tmp_path)
     assert [line.partition(": ")[2] for line in made.removal().lines()] == ["1 result files", "the state of the run"]
     made.look(True)

@@ -37,13 +37,12 @@ def run(
         raise ValueError("seconds and until_done cannot both say when to end: give one")
     if seconds is not None and not 0 < seconds < math.inf:
         raise ValueError(f"seconds must be greater than 0, found {seconds:g}")
+    written = Path(deployment) if isinstance(deployment, str | os.PathLike) else None
     if isinstance(deployment, str | os.PathLike):
-        file = Path(deployment)
-        deployment = load(file)
-    else:
-        file = Path(valid(deployment).folder, BUILT_HERE)
+        deployment = load(deployment)
+    file = Path(valid(deployment).folder, BUILT_HERE) if written is None else written
     folder = state_folder(file, None if state is None else Path(state))
-    return _carried(Run(deployment, folder, Options(seconds, until_done, fresh, folder)))
+    return _carried(Run(deployment, folder, Options(seconds, until_done, fresh, folder, file=written)))
 
 
 def _carried(made: Run) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -55,11 +56,15 @@ class Between:
         return [*(f"{one.what}: {one.why_not}" for one in self.changed if one.why_not), *self.refused]
 
 
-def between(state: State, deployment: Deployment, runs: bool) -> Between:
-    """What is between a file, as it was read, and a state, which may run; CannotRun where there is no state yet."""
+def between(state: State, deployment: Deployment, runs: bool, path: Path | None = None) -> Between:
+    """What is between a file, as it was read, and a state, which may run; CannotRun where there is no state yet.
+
+    `path` is where the file lies: the state of another file is refused.
+    """
     record, held = state.record(), journal.read(state)
     if record is None or held is None:
         raise CannotRun(f"{state.path} holds no run yet: start it with `weft run`")
+    state.refuse_file(record, "" if path is None else str(path.resolve()))
     state.is_of(record)
     file = with_ordering(as_written(deployment))
     before, now = record.deployment, identity(file)

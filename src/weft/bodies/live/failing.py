@@ -10,6 +10,7 @@ from contextlib import suppress
 from weft.bodies.live.view import RunView
 from weft.spark.failures.causes import JAVA_GONE, Cause, cause_of, keep
 from weft.spark.fragments.operators import BadOperator
+from weft.spark.sinks.ownership import RUN_FILE
 
 GONE_S_MAX = 5.0
 
@@ -24,9 +25,12 @@ def failed(run: RunView, error: Exception, known: str | None) -> RunFailed | Bad
     Where a failure is `known` already, the error is but its consequence.
     """
     text = known or _why(run, error)
-    if known is None:
+    has_record = (run.state.path / RUN_FILE).exists()
+    if known is None and has_record:
         keep(run.state.folders.logs, "run", Cause(text, True), error.__cause__ or error)
     run.phase = "failed"
+    if not has_record:  # what is left in a folder without one would be nobody's
+        return error if isinstance(error, BadOperator) else RunFailed(text)
     told = {"phase": run.phase, "at": time.time(), "reason": text}
     with suppress(Exception):
         told = {**run.status(), **told}

@@ -36,6 +36,7 @@ class Options:
     fresh: bool = False
     state: Path | None = None
     measured: bool = True  # off only to find out what measuring costs
+    file: Path | None = None  # which the deployment was read from
 
 
 def refuse_house(deployment: Deployment, embedded: bool) -> None:
@@ -105,7 +106,7 @@ class Opening:
             return self._resuming().removal()
 
     def _resuming(self) -> Resuming:
-        return Resuming(self.state, self.deployment, identity(self.deployment))
+        return Resuming(self.state, self.deployment, identity(self.deployment), self.options.file)
 
     def look(self) -> Placement:
         """Refuse what can be refused before the state is taken; where everything is to run."""

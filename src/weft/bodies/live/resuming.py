@@ -54,8 +54,9 @@ class Removal:
 class Resuming:
     """A run's way into its state folder."""
 
-    def __init__(self, state: State, deployment: Deployment, parts: dict[str, Any]) -> None:
+    def __init__(self, state: State, deployment: Deployment, parts: dict[str, Any], file: Path | None = None) -> None:
         self.state = state
+        self.file = "" if file is None else str(Path(file).resolve())
         self.deployment = deployment
         self.parts = parts
         self.notes: list[str] = []
@@ -88,6 +89,10 @@ class Resuming:
                 changed = ownership.changed(claim, found.owner)
                 if changed is not None:
                     raise CannotRun(f"{changed} is not as this run wrote it; move it away, and use --fresh again")
+                other = ownership.unlisted(claim, found.owner)
+                if other is not None:
+                    says = f"{other} has the name of a result, and {claim.hidden} does not list it as it should"
+                    raise CannotRun(f"{says}; move it away, and use --fresh again")
                 sinks.append((claim, found.owner))
                 results[claim.path] = len(ownership.results(claim, found.owner))
         return Removal(self.state.path, tuple(self.state.entries()), tuple(sinks), results)
@@ -100,7 +105,8 @@ class Resuming:
             self.state.write(ownership.RUN_FILE, msgspec.structs.replace(record, clearing=True))
         for claim, owner in removal.sinks:
             ownership.clear(claim, owner)
-        self.state.remove()
+        if record is not None:
+            self.state.remove()
 
     def open(self) -> dict[str, Any] | None:
         """Take up the state as it was left, or begin one; the summary of a run that was finished before."""
@@ -110,12 +116,12 @@ class Resuming:
         self.state.sweep()
         if record is None:
             sinks = {claim.sink: str(claim.path) for claim in self._claims()}
-            record = self.state.begin(self.parts, sinks, self._sources())
+            record = self.state.begin(self.parts, sinks, self._sources(), self.file)
             self.state.is_of(record)
         else:
             self._compare(record)
             self._refuse_too_late()
-            record = self._with_new_file(self._inspect(record, again))
+            record = self._with_new_file(self._known_by(self._inspect(record, again)))
             forget(self.state, self.deployment, again)
             self.notes += [f"query {name} was in the file before, and begins anew" for name in again]
         self.claim(record, standings)
@@ -144,13 +150,9 @@ class Resuming:
             )
 
     def _record(self, fresh: bool) -> Record | None:
-        try:
-            record = self.state.record()
-        except Damaged:
-            if fresh:
-                return None
-            raise
+        record = self.state.record()
         if record is not None:
+            self.state.refuse_file(record, self.file, _parts(record) == self.parts)
             self.state.is_of(record)
             if record.clearing and not fresh:
                 raise CannotRun(f"{self.state.path}: an earlier --fresh was cut off half way; use --fresh again")
@@ -201,6 +203,14 @@ class Resuming:
     def _is_changed(self, record: Record) -> bool:
         return bool(differences(_parts(record), self.parts))
 
+    def _known_by(self, record: Record) -> Record:
+        """The record of a run with the name that its file has now."""
+        if self.file in ("", record.file):
+            return record
+        renamed = msgspec.structs.replace(record, file=self.file)
+        self.state.write(ownership.RUN_FILE, renamed)
+        return renamed
+
     def _with_new_file(self, record: Record) -> Record:
         """The record of a run that goes on with another file; sinks of queries that are gone stay known to it."""
         if not self._is_changed(record):
@@ -233,6 +243,8 @@ class Resuming:
             if Path(record.state) != state.path or again:
                 what = "a query that comes again" if again else "a state that was moved"
                 raise CannotRun(f"{state.path}: {what} is not there yet where streams are mirrored; use --fresh")
+            for claim in claims:
+                claim.log.inspect(None)
             return record  # what lies in the rooms of sites is theirs to look at, before they take orders
         replayed = [source.name for source in self.deployment.sources if source.facts.recorded]
         inspection.inspect_recordings(folders, replayed)

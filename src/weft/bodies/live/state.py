@@ -30,7 +30,7 @@ from weft.spark.channels import kafka_log
 from weft.spark.channels.folders import Folders
 from weft.spark.channels.kafka_names import settings_of
 from weft.spark.channels.kinds import MIRROR
-from weft.spark.channels.rooms import ROOMS
+from weft.spark.channels.rooms import ROOMS, others_in
 from weft.spark.sinks.ownership import RUN_FILE
 from weft.spark.storage.disk import Damaged, Disk, read_note, read_sealed
 
@@ -43,8 +43,9 @@ FILES = (
     "measurements.jsonl", "measurements.jsonl.1", "rates.json", "decisions.jsonl", "decisions.jsonl.1", "story.log",
     "temporary", BALANCE, DESK_FILE, STOP, RUN_FILE,
 )  # fmt: skip
-OURS = (*FILES, *ROOMS, EPOCHS_OF_SITES, LIVES, BALANCE_OF_SITES, REQUESTS, KEYS, AGENTS, LOCK)
 
+FOLDERS = (*ROOMS, EPOCHS_OF_SITES, LIVES, BALANCE_OF_SITES, REQUESTS, KEYS, AGENTS)
+OURS = (*FILES, *FOLDERS, LOCK)
 STAYS = (LOCK, AGENTS, KEYS)
 
 
@@ -63,6 +64,7 @@ class Record(msgspec.Struct, frozen=True):
     sources: dict[str, str]
     weft: int = 1
     clearing: bool = False
+    file: str = ""  # empty where it is not known, as in records of earlier versions
 
 
 def state_folder(file: Path, given: Path | None) -> Path:
@@ -87,9 +89,19 @@ class State:
 
     def check_place(self) -> None:
         """Refuse a folder that holds other things than a state; nothing is touched."""
-        if not self.path.is_dir() or (self.path / RUN_FILE).exists():
-            return
-        found = sorted(entry.name for entry in self.path.iterdir() if not (entry / RUN_FILE).exists())
+        if os.path.lexists(self.path) and not self.path.is_dir():
+            raise CannotRun(f"{self.path} is a file, and state needs a folder; give another with --state")
+        if self.path.is_dir() and not (self.path / RUN_FILE).exists():
+            self._refuse_unrecorded()
+        for name in OURS:
+            entry = self.path / name
+            if os.path.lexists(entry) and entry.is_dir() != (name in FOLDERS):
+                found, wanted = ("file", "folder") if name in FOLDERS else ("folder", "file")
+                raise CannotRun(f"{entry}: is a {found} in the place of a {wanted}; take it away, or bring it back")
+
+    def _refuse_unrecorded(self) -> None:
+        """Refuse a folder without a record that holds more than what waits for a run, whatever its names are."""
+        found = sorted(entry.name for entry in self.path.iterdir() if not _is_another_state(entry))
         foreign = [name for name in found if name not in OURS and not _half_written(name)]
         if foreign:
             shown = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3} more" if len(foreign) > 3 else "")
@@ -97,10 +109,12 @@ class State:
                 f"{self.path} is no state folder of Weft: it holds {shown}, and no {RUN_FILE}. Nothing was touched; "
                 "give the state a folder of its own with --state"
             )
-        if any(name in OURS and name not in (*STAYS, "logs", "temporary") for name in found):
+        nobodys = [name for name in found if name in OURS and name not in STAYS]
+        if nobodys:
             raise CannotRun(
-                f"{self.path / RUN_FILE} is gone, or the folder is of an earlier version of Weft: whose state it is "
-                "cannot be told. Bring it back, or move the folder away"
+                f"{self.path} holds {nobodys[0]}, and {self.path / RUN_FILE} is gone, was never there, or is of an "
+                "earlier version of Weft: whose state it is cannot be told. Nothing was touched; bring it back, move "
+                "the folder away, or give another with --state"
             )
 
     def lock(self) -> None:
@@ -136,19 +150,41 @@ class State:
 
     def record(self) -> Record | None:
         """What the folder is the state of, None where it is none yet; Damaged where that cannot be read."""
+        path = self.path / RUN_FILE
+        remedy = f"bring it back from a copy, or move {self.path} away: whose state it is cannot be told"
         try:
-            return msgspec.convert(read_sealed(self.path / RUN_FILE), Record)
+            return msgspec.convert(read_sealed(path), Record)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except msgspec.ValidationError as error:
-            raise Damaged(self.path / RUN_FILE, f"is no record of a run: {error}") from error
+            raise Damaged(path, f"is no record of a run: {error}", remedy) from error
+        except Damaged as error:
+            raise Damaged(path, error.what, remedy) from error
 
-    def begin(self, parts: Mapping[str, Any], sinks: dict[str, str], sources: dict[str, str]) -> Record:
+    def begin(self, parts: Mapping[str, Any], sinks: dict[str, str], sources: dict[str, str], file: str = "") -> Record:
         """Make the folder the state of a new run, before anything else is written anywhere."""
-        made = Record(uuid.uuid4().hex, str(self.path), round(time.time() * 1000), dict(parts), sinks, sources)
+        now_ms = round(time.time() * 1000)
+        made = Record(uuid.uuid4().hex, str(self.path), now_ms, dict(parts), sinks, sources, file=file)
         self.disk.make(self.path)
         self.disk.seal(self.path / RUN_FILE, made)
         return made
+
+    def refuse_file(self, record: Record, file: str, is_same: bool = False) -> None:
+        """Refuse the deployment of another file, while that one is there; `is_same`: it says the same.
+
+        A state that was copied along with its file is that of the copy.
+        """
+        if not (file and record.file) or not os.path.exists(record.file):
+            return
+        if file == record.file or (os.path.exists(file) and os.path.samefile(file, record.file)):
+            return
+        before, now = Path(record.state), self.path
+        if before != now and (is_same or os.path.relpath(record.file, before) == os.path.relpath(file, now)):
+            return
+        raise CannotRun(
+            f"{self.path} is the state of {record.file}, and this is {file}: nothing was touched. Give this one a "
+            "state of its own with --state or `store`, or go on with that file"
+        )
 
     def is_of(self, record: Record) -> None:
         """From now on all that is read and written belongs to that run."""
@@ -165,7 +201,12 @@ class State:
                 self.disk.remove(entry)
 
     def entries(self) -> list[Path]:
-        """What of a state is there, the record last; processes of sites that wait for a run stay, with their keys."""
+        """What of a state is there, the record last; processes of sites that wait for a run stay, with their keys.
+
+        Without a record nothing is a state's, whatever it is called.
+        """
+        if not (self.path / RUN_FILE).is_file():
+            return []
         names = [*(name for name in OURS if name not in (*STAYS, RUN_FILE)), RUN_FILE]
         return [self.path / name for name in names if os.path.lexists(self.path / name)]
 
@@ -173,13 +214,27 @@ class State:
         """Remove what a run keeps here, and nothing else; the lock stays. So do topics of a broker that is gone."""
         kafka_log.remove(self.path)
         for entry in self.entries():
+            if not entry.is_dir() or entry.is_symlink():
+                self.disk.remove(entry)
+            elif not self._empty(entry):
+                self.disk.remove_tree(entry)
+                if entry.exists():
+                    raise CannotRun(f"{entry} cannot be removed; see who holds it or may not, and use --fresh again")
+        if self.path.is_dir():
+            self.disk.sync((), [self.path])
+        self.folders = self._of_run("")
+
+    def _empty(self, room: Path) -> bool:
+        """Remove what a run keeps in a room where others have files, which stay; True if there are any."""
+        others = others_in(room)
+        for entry in [] if not others else sorted(room.iterdir()):
+            if entry in others:
+                continue
             if entry.is_dir() and not entry.is_symlink():
                 self.disk.remove_tree(entry)
             else:
                 self.disk.remove(entry)
-        if self.path.is_dir():
-            self.disk.sync((), [self.path])
-        self.folders = self._of_run("")
+        return bool(others)
 
     def read(self, name: str) -> Any:
         """A sealed file of the state, None where it is absent; Damaged where it is garbled."""
@@ -203,6 +258,11 @@ class State:
     def tell(self, name: str, value: Any) -> None:
         """Replace a plain JSON file of the state, for others to read; nothing rests on it."""
         self.disk.replace(self.path / name, json.dumps(value, default=str).encode(), sync=False)
+
+
+def _is_another_state(entry: Path) -> bool:
+    """True if a folder in the folder of a state is that of another run, and has no name that is wanted here."""
+    return entry.name not in OURS and (entry / RUN_FILE).exists()
 
 
 def _half_written(name: str) -> bool:

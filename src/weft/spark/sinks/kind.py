@@ -42,6 +42,10 @@ class SinkKind(ABC):
         """Write a batch to a new folder, where it waits until it is committed and delivered."""
         return footers.write_parquet(records, folder, {}, measured, WHOLE, few)
 
+    def has_delivered(self, manifest: Manifest, path: Path) -> bool:
+        """False if a batch is seen to be not all where its readers look."""
+        return True
+
     @abstractmethod
     def deliver(self, delivery: Delivery) -> None:
         """Give a committed batch to those who wait for it; Fenced where a later epoch has taken over.

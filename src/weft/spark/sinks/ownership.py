@@ -18,12 +18,12 @@ import msgspec
 
 from weft.model.formats import SINKS
 from weft.spark.channels.log import Log
-from weft.spark.sinks.files import results_changed, results_in
+from weft.spark.sinks.files import results_changed, results_in, results_listed
 from weft.spark.storage.disk import Damaged, Disk, read_sealed
 
 OWNER = "owner.json"
 RUN_FILE = "run.json"
-RECORDED = ("epoch", OWNER)
+RECORDED = ("epoch", "delivered", OWNER)
 RECORDED_FOLDERS = ("manifests", "data", "readers", "changes", "ahead")
 _RESULT = re.compile(r"part-\d{10}-\d+\.")
 
@@ -89,6 +89,11 @@ def standing(claim: Claim, state: Path, run: str | None, goes_on: bool = True) -
             return SinkStanding(owner, f"{says}; go on there, or give this one a sink of its own")
         return SinkStanding(owner)
     left = results(claim, owner)
+    given = claim.log.committed()
+    if goes_on and run is not None and given is not None and given >= 0 and not holds(Path(owner.state), owner.run):
+        what = f"is of another run ({owner.run}), though this one gave {_counted(given + 1, 'batch', 'batches')} there"
+        remedy = f"bring {claim.hidden} back as it was, or move it and {claim.path} away and use --fresh"
+        raise Damaged(claim.hidden / OWNER, what, remedy)
     if holds(Path(owner.state), owner.run):
         says = f"{claim.path} holds results of another run, whose state is {owner.state}"
         return SinkStanding(owner, f"{says}; go on with that one, or choose another folder", results=left)
@@ -102,16 +107,34 @@ def standing(claim: Claim, state: Path, run: str | None, goes_on: bool = True) -
 def _owner(claim: Claim, goes_on: bool) -> Owner | None:
     path = claim.hidden / OWNER
     given = claim.log.committed()
+    remedy = f"bring it back from a copy, or move {claim.path} and {claim.hidden} away"
     try:
-        return msgspec.convert(read_sealed(path), Owner)
+        owner = msgspec.convert(read_sealed(path), Owner)
     except (FileNotFoundError, NotADirectoryError):
         if goes_on and given is not None and given >= 0:
             what = f"is gone, though {claim.path} was given {_counted(given + 1, 'batch', 'batches')} by this run"
-            remedy = f"bring it back from a copy, or move {claim.path} and {claim.hidden} away and use --fresh"
-            raise Damaged(path, what, remedy) from None
+            raise Damaged(path, what, f"{remedy} and use --fresh") from None
         return None
     except msgspec.ValidationError as error:
-        raise Damaged(path, f"is no record of an owner: {error}") from error
+        raise Damaged(path, f"is no record of an owner: {error}", remedy) from error
+    except Damaged as error:
+        raise Damaged(path, error.what, remedy) from error
+    others = _run_of_batches(claim)
+    if others not in ("", owner.run):
+        what = f"is of another time than what lies beside it: it says run {owner.run}, and the batches are of {others}"
+        raise Damaged(path, what, remedy)
+    return owner
+
+
+def _run_of_batches(claim: Claim) -> str:
+    """The run whose batches a sink's record lists; empty where it lists none that can be read."""
+    log = Log(claim.hidden)
+    for segment in sorted(log.numbers(), reverse=True) if log.manifests.is_dir() else ():
+        try:
+            return log.manifest(segment).run
+        except (Damaged, FileNotFoundError):
+            continue
+    return ""
 
 
 def _counted(count: int, one: str, several: str) -> str:
@@ -168,6 +191,14 @@ def changed(claim: Claim, owner: Owner) -> Path | None:
     return next(results_changed(Log(claim.hidden, owner.run), claim.path, owner.format), None)
 
 
+def unlisted(claim: Claim, owner: Owner) -> Path | None:
+    """A file with the name of a result that a sink's record does not tell of; None where there is none."""
+    found = sorted(claim.path.iterdir()) if claim.has_path and claim.path.is_dir() else []
+    named = [path for path in found if _RESULT.match(path.name)]
+    listed = results_listed(Log(claim.hidden, owner.run), owner.format) if named else set()
+    return next((path for path in named if path.name not in listed), None)
+
+
 def was_claimed_from(claim: Claim, state: Path) -> bool:
     """True if a sink's record names a state folder as its run's."""
     try:
@@ -182,7 +213,7 @@ def forget(hidden: Path, disk: Disk) -> None:
         disk.remove_tree(hidden / name)
     for name in RECORDED:
         disk.remove(hidden / name)
-    if hidden.is_dir() and not any(hidden.iterdir()):
+    if hidden.is_dir() and not hidden.is_symlink() and not any(hidden.iterdir()):
         hidden.rmdir()
 
 

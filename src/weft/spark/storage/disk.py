@@ -44,7 +44,7 @@ class Damaged(RuntimeError):
     """A file of a state that is gone, garbled or disagrees with another; the text names it and says what helps."""
 
     def __init__(self, path: str | Path, what: str, remedy: str = f"bring it back from a copy; {FRESH}") -> None:
-        self.path = Path(path)
+        self.path, self.what = Path(path), what
         super().__init__(f"{path}: {what}; {remedy}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -107,6 +107,18 @@ def size_and_sum(path: str | Path) -> tuple[int, int]:
     return size, found
 
 
+def verify(path: str | Path, size: int, crc: int, still: str) -> None:
+    """Damaged where a file is gone or other than what was written, though it is `still` of use."""
+    try:
+        found = size_and_sum(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise Damaged(path, f"is gone, though {still}") from None
+    except OSError as error:
+        raise Damaged(path, f"cannot be read ({error.strerror}), though {still}") from error
+    if found != (size, crc):
+        raise Damaged(path, f"is damaged, though {still}: its {found[0]} bytes are not the {size} that were written")
+
+
 def checked(path: str | Path, size: int, crc: int) -> bytes:
     """The content of a file; Damaged where it is gone or other than what was written."""
     try:
@@ -114,6 +126,8 @@ def checked(path: str | Path, size: int, crc: int) -> bytes:
             content = file.read()
     except FileNotFoundError:
         raise Damaged(path, "is gone, though records in it are still needed") from None
+    except OSError as error:
+        raise Damaged(path, f"cannot be read ({error.strerror}), though records in it are still needed") from error
     if len(content) != size or zlib.crc32(content) != crc:
         raise Damaged(path, f"is damaged: {len(content)} bytes of other content than the {size} that were written")
     return content
@@ -137,7 +151,11 @@ class Disk:
             missing.append(folder)
             folder = folder.parent
         for one in reversed(missing):
-            one.mkdir(exist_ok=True)
+            try:
+                one.mkdir(exist_ok=True)
+            except (FileExistsError, NotADirectoryError) as error:
+                taken = one if os.path.lexists(one) else one.parent
+                raise Damaged(taken, "is a file in the place of a folder", f"take it away; {FRESH}") from error
         self.sync((), [one.parent for one in missing])
 
     def write(self, path: Path, content: bytes) -> None:
