@@ -84,7 +84,7 @@ def test_a_folder_that_is_no_state_folder_is_refused_and_nothing_in_it_is_touche
 
 def test_starting_over_removes_what_was_written_by_its_own_list_and_nothing_else(tmp_path: Path) -> None:
     begin(tmp_path)
-    others = ("part-00000-aaaa-c000.csv", "NOTES.txt", "old.csv", ".hidden")
+    others: tuple[str, ...] = ("part-00000-aaaa-c000.csv", "NOTES.txt", "old.csv", ".hidden")
     for name in others:
         (tmp_path / "out" / name).write_text("precious")
     (tmp_path / "state" / "notes.txt").write_text("precious")
