@@ -18,17 +18,16 @@ from weft.bodies.live.run import Options, Run
 from weft.model import Column, Deployment, Operator, Query, Sink, Site, Source, Watermark
 from weft.spark.fragments.late import LateRecords
 
-FILES = 12
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 COLUMNS = (Column("ts", "TIMESTAMP"), Column("meter", "STRING"), Column("kwh", "DOUBLE"))
 HOURLY = "SELECT window(ts, '1 hour') w, meter, sum(kwh) kwh FROM records GROUP BY 1, 2"
 
 
-def make_data(folder: Path, records: int, late: bool) -> None:
+def make_data(folder: Path, records: int, files: int, late: bool) -> None:
     """An hour of records in every file; of the later files every tenth is of the first hour, if any is late."""
     folder.mkdir(parents=True)
-    each = records // FILES
-    for at in range(FILES):
+    each = records // files
+    for at in range(files):
         lines = []
         for n in range(each):
             hour = 0 if late and at > 2 and n % 10 == 0 else at
@@ -89,7 +88,7 @@ def measure(setting: Setting) -> Found:
     try:
         with spark(work / "logs"):
             for name, late in (("none_late", False), ("a_tenth_late", True)):
-                make_data(work / name, setting["records"], late)
+                make_data(work / name, setting["records"], setting["files"], late)
                 spent: dict[str, list[float]] = {"on": [], "off": []}
                 told = 0
                 for number, how, counts in turns(["off", "on"], setting["rounds"], setting["warm_rounds"]):

@@ -83,7 +83,7 @@ def measure(setting: Setting) -> Found:
     work = Path(tempfile.mkdtemp(prefix="weft-sharing-"))
     found: Found = {}
     try:
-        make_data(work / "data", setting["records"], late=False)
+        make_data(work / "data", setting["records"], setting["files"], late=False)
         with spark(work / "logs"):
             for name in setting["sets"]:
                 found[name] = _measured(setting, work, name, SETS[name](setting["queries"]))

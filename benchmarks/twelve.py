@@ -22,6 +22,7 @@ from typing import Any
 
 from benchmarks._bench import ROOT, Found, Setting, go, line, ratios, spread, turns
 from benchmarks._twelve_turn import SAME, WINDOW
+from benchmarks._twelve_turn import measure as run_turn
 from benchmarks.late import make_data
 
 Part = dict[str, tuple[str, list[tuple[str, str]], list[str]]]
@@ -51,14 +52,16 @@ RATIOS = {
 }
 
 
-def turn(work: Path, data: Path, who: tuple[str, list[tuple[str, str]], list[str]]) -> dict[str, Any]:
-    """What one run cost, in a process of its own."""
+def turn(work: Path, data: Path, who: tuple[str, list[tuple[str, str]], list[str]], own: bool) -> dict[str, Any]:
+    """What one run cost, in a process of its own or in this one."""
     side, asked, windows = who
     folder = Path(tempfile.mkdtemp(prefix=f"{side}-", dir=work))
     (folder / "in").symlink_to(data)
     wanted = {
         "folder": str(folder), "side": side, "asked": asked, "windows": windows, "result": str(folder / "found.json")
     }  # fmt: skip
+    if not own:
+        return run_turn(wanted)
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     subprocess.run(
         [sys.executable, "-m", "benchmarks._twelve_turn", json.dumps(wanted)],
@@ -73,7 +76,7 @@ def measure(setting: Setting) -> Found:
     """All parts, turn by turn."""
     work = Path(tempfile.mkdtemp(prefix="weft-twelve-"))
     try:
-        make_data(work / "data", setting["records"], late=False)
+        make_data(work / "data", setting["records"], setting["files"], late=False)
         return {name: _measured(setting, work, name) for name in setting["parts"]}
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -84,7 +87,7 @@ def _measured(setting: Setting, work: Path, name: str) -> Found:
     part = {side: held for side, held in PARTS[name](setting["queries"]).items() if side in setting["sides"]}
     told: dict[str, list[dict[str, Any]]] = {side: [] for side in part}
     for _, side, counts in turns(list(part), setting["rounds"], 0):
-        one = turn(work, work / "data", part[side])
+        one = turn(work, work / "data", part[side], setting["own_process"])
         print(f"{name}, {side}: {one['cpu_s'] / millions:.1f} CPU s/M, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
         _same_rows(one["rows"], next((held[0]["rows"] for held in told.values() if held and held[0]["rows"]), None))
         if counts:

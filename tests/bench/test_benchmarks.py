@@ -17,7 +17,7 @@ from benchmarks._bench import Setting, load, ratios, spread, turns
 from tests import ROOT
 from weft.cli.bench import names
 
-ALONE = {"twin", "placement", "prediction", "transport", "composing", "twelve"}  # no Spark, or they start their own
+ALONE = {"twin", "placement", "prediction", "transport", "composing"}  # no Spark, or they start their own
 
 
 def test_every_benchmark_has_a_setting_with_its_reason_and_every_setting_a_benchmark() -> None:
