@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from weft.model import Operator
+from weft.model.formats import SINKS
 from weft.spec.ddl import is_timestamp, is_window
 from weft.spec.facts import asked_within, is_stateful, keys_of, shared_ctes, stream_joins
+from weft.spec.nested import nested_in, says_nested
 from weft.spec.ordering import order_of
 from weft.spec.problems import Problems, did_you_mean, listed
 from weft.spec.sql import aggregates, group_keys, is_window_call, local, selects, unwrapped
@@ -60,6 +62,11 @@ def check_late(step: Step) -> None:
         step.error("late", f"{says}; keep one of the two")
     elif not operator.watermarks:
         step.error("late", f"`{operator.name}` has no watermark, so that no record comes too late; {_ADD_WATERMARK}")
+    elif SINKS[operator.late.format].flat:
+        for name, columns in step.inputs.items():
+            nested = nested_in(columns)
+            if nested:
+                step.error("late.format", says_nested(nested, name, operator.late.format))
 
 
 def _check_column(step: Step, column: str, name: str, key: str) -> None:
