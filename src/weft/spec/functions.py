@@ -12,7 +12,7 @@ from weft.spec.spark_functions import FUNCTIONS, SYNTAX
 
 # Settings by which Spark comes to know functions that are not its own, under names without anything before them.
 _BRINGS_MORE = ("spark.sql.extensions", "spark.sql.defaultCatalog", "spark.sql.catalogImplementation")
-_OWN = "one of your own is written `session.{0}` or `default.{0}`"
+_OWN = "one of your own is written with what holds it, as `default.{0}`"
 
 
 def unknown_functions(sql: str, tree: exp.Expr, deployment: Deployment) -> Iterator[tuple[str, int]]:
