@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from weft.model import Deployment, Operator, Query, Sink
 from weft.spec.calls import call_problem
+from weft.spec.comparing import check_numbers
 from weft.spec.functions import unknown_functions
 from weft.spec.modes import check_append, check_late, check_statement, check_update, check_watermarks
 from weft.spec.names import check_site
@@ -167,6 +168,7 @@ def _check_sql(step: Step, marked: dict[str, str]) -> Columns:
         for message, line in unknown_functions(operator.sql or "", tree, step.deployment):
             step.error("sql", message, line)
         check_statement(step, tree)
+        check_numbers(step, tree)
         if not any(sink.from_ == operator.name and sink.mode == "update" for sink in step.query.sinks):
             check_append(step, tree, marked)
     except SqlError as error:

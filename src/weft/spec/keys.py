@@ -497,4 +497,5 @@ def schema() -> dict[str, Any]:
     version = {"description": "the version of the file's form", "const": VERSION}
     body["properties"] = {"weft": version, **body["properties"]}
     body["required"] = ["weft", *body["required"]]
+    body["patternProperties"] = {"^x-": {"description": "anything of your own, for YAML's anchors; it is not read"}}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Weft deployment", **body}

@@ -26,6 +26,7 @@ from weft.spec.nested import nested_in
 from weft.spec.options import check_options
 from weft.spec.paths import check_paths
 from weft.spec.problems import Problems, brief, did_you_mean, listed
+from weft.spec.reachable import check_reachable
 from weft.spec.readable import check_readable
 
 
@@ -36,6 +37,7 @@ def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[
     for index, source in enumerate(deployment.sources):
         _check_source(source, f"sources[{index}]", deployment, problems)
     check_queries(deployment, problems, blocks)
+    check_reachable(deployment, problems)
     check_paths(deployment, problems)
     check_readable(deployment, problems)
     check_options(deployment, problems)

@@ -143,12 +143,13 @@ def check_append(step: Step, tree: exp.Expr, marked: dict[str, str]) -> None:
     for select in selects(tree):
         for join in stream_joins(select):
             side = str(join.args.get("side") or "").upper()
+            and_time = "" if _bounds_time(join) else ", and a time condition to ON"
             if side in ("LEFT", "RIGHT", "FULL") and not marked and join.args.get("kind") != "SEMI":
                 says = f"a {side} OUTER JOIN of streams waits for ever without watermarks; {_ADD_WATERMARK}"
-                step.error("sql", says + ", and a time condition to ON")
+                step.error("sql", says + and_time)
             elif not marked:
                 says = f"a join of streams without a watermark keeps every record for ever; {_ADD_WATERMARK}"
-                step.warn("sql", says + ", and a time condition to ON")
+                step.warn("sql", says + and_time)
         if not aggregates(select):
             continue
         windowed = _is_windowed(select, tree, step.inputs, marked)
@@ -163,6 +164,12 @@ def check_append(step: Step, tree: exp.Expr, marked: dict[str, str]) -> None:
             step.error("watermark", says)
         else:
             _check_window_column(step, select, marked)
+
+
+def _bounds_time(join: exp.Join) -> bool:
+    """Whether a join says already how far apart its records may be: by a range, or by windows that are equal."""
+    on = join.args.get("on")
+    return on is not None and any(on.find_all(exp.Between, exp.LT, exp.LTE, exp.GT, exp.GTE))
 
 
 def _is_windowed(
