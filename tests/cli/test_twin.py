@@ -43,6 +43,27 @@ def test_tables_and_a_picture_are_for_people(tmp_path: Path) -> None:
     assert weft("twin", written(tmp_path), "--seconds", 1, "--plot", tmp_path / "no" / "x.png").exit_code == 1
 
 
+def test_a_picture_says_what_was_promised_and_names_moves_beside_it(tmp_path: Path) -> None:
+    import matplotlib
+
+    scenario = "scenario:\n  - {at_s: 1, move: hourly_use.valid, to: district}\n"
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        file = written(tmp_path, GOOD + NEAR + scenario)
+        assert weft("twin", file, "--seconds", 20, "--ideal", "--plot", tmp_path / "x.svg").exit_code == 0
+    picture = (tmp_path / "x.svg").read_text()
+    assert "20 virtual seconds: mean latency of results" in picture
+    assert "hourly_use: promised 5,000 ms" in picture
+    assert "1: hourly_use.valid to district" in picture
+
+
+def test_where_no_record_came_no_picture_is_drawn(tmp_path: Path) -> None:
+    file = written(tmp_path, changed("    arrivals: {kind: poisson, rate_per_s: 200}\n", ""))
+    said = weft("twin", file, "--seconds", 1, "--plot", tmp_path / "x.png")
+    assert said.exit_code == 0
+    assert "x.png is not drawn: no record came" in said.stderr
+    assert not (tmp_path / "x.png").exists()
+
+
 def test_advice_is_told_and_stands_in_the_json(tmp_path: Path) -> None:
     file = written(tmp_path, GOOD + "control: {place: {policy: near}, advise: {period_s: 2, price: 0}}\n")
     found = weft_json("twin", file, "--seconds", 5, "--seed", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -46,6 +47,46 @@ def test_examples_name_options_operators_and_sites_that_are_there(words: list[st
             assert word in operators
         if before == "--site" or (before in operators and words[1] == "move"):
             assert word in sites
+
+
+def test_words_have_their_plurals() -> None:
+    from weft.cli.output import counted
+
+    assert [counted(n, word) for n, word in ((1, "query"), (2, "query"), (9, "key"))] == [
+        "1 query",
+        "2 queries",
+        "9 keys",
+    ]
+
+
+def test_warnings_that_say_the_same_are_one_and_what_was_measured_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    from weft.cli.output import warn
+
+    assumed = [f"operator q.{name}: selectivity 1.0 assumed, none declared" for name in "abc"]
+    taken = [f"operator q.{name}: cost_ms {at} as the last run measured" for at, name in enumerate("de")]
+    warn([*assumed, "source s: no arrivals declared", "else"], [*taken, "source t: its rate, as measured"])
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: operators q.a, q.b, q.c: selectivity 1.0 assumed, none declared",
+        "warning: source s: no arrivals declared",
+        "warning: else",
+        "as the last run measured: q.d: cost_ms 0; q.e: cost_ms 1",
+        "source t: its rate, as measured",
+    ]
+
+
+def test_a_plan_says_its_figures_with_their_units(tmp_path: Path) -> None:
+    said = weft("plan", written(tmp_path)).stdout
+    assert re.search(r"^objective latency, mean latency of all results: [\d.,]+ ms$", said, re.MULTILINE)
+    assert re.search(r"^as placement counts it, .*: [\d.,]+ ms$", said, re.MULTILINE)
+    assert "potential" not in said
+
+
+def test_order_says_the_unit_of_its_hold(tmp_path: Path) -> None:
+    dates, numbers = tmp_path / "dates.csv", tmp_path / "numbers.csv"
+    dates.write_text("at\n2024-01-01 00:00:01\n2024-01-01 00:00:03\n2024-01-01 00:00:02\n")
+    numbers.write_text("at\n1\n3\n2\n")
+    assert weft("order", dates, "--time", "at").stdout.endswith(" p99; all in seconds\n")
+    assert weft("order", numbers, "--time", "at").stdout.endswith(" p99; all in the unit of `at`\n")
 
 
 def test_names_of_protocols_and_benchmarks_stand_in_the_help() -> None:

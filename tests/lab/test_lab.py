@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
+from tests.cli.cli_files import weft, weft_json
 from weft.bodies.twin import run
-from weft.lab import PLANNED, ROWS, Outcome, Row, page, save
+from weft.lab import ALL, PLANNED, ROWS, Outcome, Row, Unmeasured, page, save, told
 from weft.lab.p_lab2 import latency_ms
 from weft.lab.schemes import OUTSIDE, SCHEMES, deployment
 from weft.plan.dataflow.rates import ideal_rates
@@ -51,8 +53,54 @@ def test_every_row_is_planned_and_every_planned_row_is_listed_on_the_page(tmp_pa
     assert set(ROWS) <= set(PLANNED)
     catalogue = {"N": 2, "P": 5, "D": 5, "O": 3, "S": 6}
     assert {f"{letter}-lab{at}" for letter, count in catalogue.items() for at in range(1, count + 1)} <= set(PLANNED)
-    text = page(tmp_path, PLANNED)
+    assert set(ALL) == set(PLANNED)
+    text = page(tmp_path, ALL, PLANNED)
     assert all(f"| {name} |" in text for name in PLANNED)
+    assert all(f"## {name}: " in text for name in PLANNED)
+
+
+AUTHORS = {"N": "Kotsantis 2014", "P": "Wang et al. 2008", "D": "Belkhiria 2021", "O": "Mutschler & Philippsen 2013",
+           "S": "Repantis 2008"}  # fmt: skip
+
+
+def test_every_row_names_its_authors_and_says_what_was_chosen_or_why_it_is_not_measured() -> None:
+    for name, row in ALL.items():
+        assert row.published, name
+        if name != "O-logs":
+            assert row.source.startswith(f"{AUTHORS[name[0]]}, section"), name
+        assert row.why if isinstance(row, Unmeasured) else row.choices, name
+
+
+def test_rows_are_listed_with_what_was_published_measured_and_chosen(tmp_path: Path) -> None:
+    row = ROWS["D-lab2"]
+    save(row, Outcome({"late": 0.125, "by_drawing": [3.0, 1.5], "of": {"one": 2.0}}, {"less is late": False}), tmp_path)
+    said = weft("lab", "D-lab2", "--list", "--results", tmp_path).stdout
+    assert "source: Belkhiria 2021, sections 3.3.3 and 3.4.2" in said
+    assert "published: safe mode: mitigates" in said
+    assert "measured: late: 0.125; by_drawing: 1.5 to 3; of: one = 2\n" in said
+    assert "DID NOT HOLD: less is late" in said
+    assert [f"chosen: {one}" for one in row.choices if f"chosen: {one}\n" not in said] == []
+    assert [f"less than published: {one}" for one in row.shrunk if f"less than published: {one}\n" not in said] == []
+    every = {one["row"]: one for one in weft_json("lab", "--list", "--results", tmp_path)}
+    assert set(every) == set(PLANNED)
+    assert every["D-lab2"]["met"] is False
+    assert every["P-lab2"]["met"] is None
+    assert every["D-lab3"]["said"][0]["what"] == "not measured"
+    assert every["D-lab3"]["source"].startswith("Belkhiria 2021")
+
+
+def test_a_result_of_another_setting_is_told_as_that(tmp_path: Path) -> None:
+    row = ROWS["D-lab2"]
+    found = json.loads(save(row, Outcome({}, {"a": True}), tmp_path).read_text())
+    assert "older setting" not in dict(told(row, found))
+    found["setting"]["steps"] = 7
+    assert "measure it again" in dict(told(row, found))["older setting"]
+
+
+def test_results_that_are_kept_are_of_the_settings_that_rows_have_now() -> None:
+    for name, row in ROWS.items():
+        found = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
+        assert "older setting" not in dict(told(row, found)), name
 
 
 def test_a_row_is_met_only_where_all_its_claims_hold(tmp_path: Path) -> None:

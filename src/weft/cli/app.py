@@ -36,7 +36,8 @@ app = typer.Typer(
     name="weft",
     cls=Guarded,
     help="Continuous queries over many sites on Apache Spark, placed and measured by what they were promised.",
-    epilog="Exit status: 0 done, 1 failed or a violation found, 2 wrong input.",
+    epilog="Exit status: 0 done, 1 failed or a violation found, 2 wrong input. "
+    "What steers a run (`control:` of a file) is explained in docs/control.md, every key of a file by `weft schema`.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

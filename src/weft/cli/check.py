@@ -67,6 +67,8 @@ def _summary(deployment: Deployment) -> str:
 def schema() -> None:
     """Print the JSON Schema of deployment files, for editors and other programs.
 
+    What the keys under `control:` do and cost is in docs/control.md.
+
     \b
     Example:  weft schema > deployment.schema.json
     """

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import shlex
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
@@ -46,7 +47,9 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The deployment file 
 State = Annotated[
     Path | None,
     typer.Option(
-        "--state", metavar="DIR", callback=_possible,
+        "--state",
+        metavar="DIR",
+        callback=_possible,
         help="Where the run keeps its state; `.weft` beside FILE unless given.",
     ),
 ]
@@ -150,8 +153,38 @@ def number(value: float | None, digits: int = 1) -> str:
 
 def counted(count: int, word: str) -> str:
     """`1 query`, `2 queries`."""
-    plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
+    plural = word[:-1] + "ies" if word.endswith("y") and word[-2] not in "aeiou" else word + "s"
     return f"{count} {word if count == 1 else plural}"
+
+
+MEASURED = " as the last run measured"
+
+
+def warn(warnings: Iterable[str], taken: Sequence[str]) -> None:
+    """Tell warnings, and what was taken from the last run, which is none."""
+    for line in together(warnings):
+        note(f"warning: {line}")
+    for line in _measured(taken):
+        note(line)
+
+
+def _measured(taken: Sequence[str]) -> list[str]:
+    """What was taken from the last run, costs and selectivities of all operators on one line."""
+    of_operators = [line.removeprefix("operator ").removesuffix(MEASURED) for line in taken if line.endswith(MEASURED)]
+    rest = [line for line in taken if not line.endswith(MEASURED)]
+    return [*([f"as the last run measured: {'; '.join(of_operators)}"] if of_operators else []), *rest]
+
+
+def together(warnings: Iterable[str]) -> list[str]:
+    """Warnings with those that say the same of several things made one: `operators a.x, a.y: ...`."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for warning in warnings:
+        found = re.fullmatch(r"(operator|source) (\S+): (.*)", warning)
+        said.setdefault((found[1], found[3]) if found else ("", warning), []).append(found[2] if found else "")
+    return [
+        text if not kind else f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}: {text}"
+        for (kind, text), names in said.items()
+    ]
 
 
 def read(file: Path) -> tuple[Report, Deployment]:

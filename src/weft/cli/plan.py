@@ -15,12 +15,12 @@ from weft.cli.output import (
     Rows,
     State,
     fail,
-    note,
     number,
     print_json,
     print_table,
     read,
     say,
+    warn,
     warnings_of,
 )
 from weft.cli.placing import ground, placed
@@ -81,6 +81,7 @@ def plan(
     else:
         planned, deployment = plan_with(file, report, found, add, state, fresh or policy is not None, seed, ideal)
     planned |= found.as_json()
+    assumed = [*warnings_of(report), *planned["warnings"]]
     planned["warnings"] = [*warnings_of(report), *found.taken, *planned["warnings"]]
     planned["real_time"] = list(real_time(deployment))
     planned["notes"] = real_time_notes(deployment)
@@ -92,6 +93,7 @@ def plan(
     if json:
         print_json(planned)
     else:
+        warn(assumed, found.taken)
         _print(deployment, planned)
         print_compared(planned)
         for told in planned["notes"]:
@@ -114,8 +116,6 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
     from weft.plan.dataflow.rates import ideal_rates
 
     load_ms = ideal_rates(deployment).load_ms
-    for warning in planned["warnings"]:
-        note(f"warning: {warning}")
     for query in deployment.queries:
         homes = planned["placement"][query.name]
         loads = {name: load_ms.get(f"{query.name}.{name}", 0.0) for name in homes}
@@ -145,17 +145,21 @@ def _print(deployment: Deployment, planned: dict[str, Any]) -> None:
     if planned["model"] == "micro-batch":
         costs_from = planned["batch_costs"]["from"]
         say(f"latencies on Spark, after the start, all sites on this machine; costs of batches {costs_from}")
-    value = "without bound" if objective["value"] is None else f"{objective['value']:,.2f}"
-    say(f"objective {objective['name']}: {value}")
+    of_latency = objective["name"] == "latency"
+    value = "without bound" if objective["value"] is None else f"{objective['value']:,.2f}{' ms' if of_latency else ''}"
+    says = "mean latency of all results" if of_latency else "potential"
+    say(f"objective {objective['name']}, {says}: {value}")
     for name, found in planned["terms"].items():
         say(f"term {name}: {number(found, 4)} x {deployment.control.place.terms[name]:g}")
     hops = planned["hops"]
     if objective["name"] == "latency" and hops["hop_ms"] and hops["latency_ms"] is not None:
-        say(f"counted with {hops['hop_ms']:g} ms for each stream between sites: {hops['latency_ms']:,.2f}")
-    say(
-        f"potential: load {parts['load']:.4g}, correlation {parts['correlation']:.4g}, network {parts['network']:.4g} "
-        f"ms, total {parts['total']:.4g} (weighted)"
-    )
+        of_hop = f"{hops['hop_ms']:g} ms for each stream between sites"
+        say(f"as placement counts it, without batches but with {of_hop}: {hops['latency_ms']:,.2f} ms")
+    if not of_latency:
+        say(
+            f"potential: load {parts['load']:.4g}, correlation {parts['correlation']:.4g}, "
+            f"network {parts['network']:.4g} ms, total {parts['total']:.4g} (weighted)"
+        )
 
 
 def _latency(said: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,10 +28,15 @@ from weft.cli.output import (
     print_table,
     read,
     say,
+    warn,
     warnings_of,
 )
 from weft.cli.placing import placed
 from weft.cli.tables import KEPT, advice_lines, change_lines, promise_lines, shared_lines
+
+if TYPE_CHECKING:
+    from weft.bodies.twin import Result
+    from weft.model import Deployment
 
 SHOWN = ("mean", "p50", "p95", "p99", "max")
 
@@ -81,11 +86,9 @@ def twin(
         fail(f"{file}: {error}", WRONG_INPUT)
     finally:
         show.end()
-    try:
-        if plot is not None:
-            body.draw(result, str(plot))
-    except (OSError, ValueError) as error:
-        fail(f"{plot}: {error}", FAILED)
+    if plot is not None:
+        _draw(result, found.deployment, plot)
+    assumed = [*warnings_of(report), *result.warnings]
     result.warnings[:0] = [*warnings_of(report), *found.taken]
     document = result.as_json() | {"placement": result.placement, "placed_by": found.placed_by}
     document["model"] = "ideal" if costs is None else "micro-batch"
@@ -94,6 +97,7 @@ def twin(
     if json:
         print_json(document)
     else:
+        warn(assumed, found.taken)
         _print(document, result.seconds)
         _print_placement("placement at the start", result.placement)
         if "placement_at_end" in document:
@@ -102,6 +106,20 @@ def twin(
         if "batch_costs" in document:
             said = document["batch_costs"]["from"]
             say(f"as Spark would run it, all sites on this machine; costs of batches {said}")
+
+
+def _draw(result: Result, deployment: Deployment, plot: Path) -> None:
+    """The picture, where there is something to show in it."""
+    from weft.bodies import twin as body
+
+    if not any(one["records_in"] for one in result.queries.values()):
+        note(f"{plot} is not drawn: no record came")
+        return
+    promised = {one.name: one.promise.latency_ms for one in deployment.queries if one.promise.latency_ms is not None}
+    try:
+        body.draw(result, str(plot), promised)
+    except (OSError, ValueError) as error:
+        fail(f"{plot}: {error}", FAILED)
 
 
 def _print_placement(title: str, placement: dict[str, dict[str, list[str]]]) -> None:
@@ -149,8 +167,6 @@ class _Progress:
 
 
 def _print(found: dict[str, Any], seconds: float) -> None:
-    for warning in found["warnings"]:
-        note(f"warning: {warning}")
     queries: Rows = [
         (name, number(one["records_in"]), number(one["records_out"]), number(one["dropped"]),
          *(number((one["latency_ms"] or {}).get(key), 3) for key in SHOWN),

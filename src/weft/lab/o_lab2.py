@@ -123,6 +123,8 @@ ROW = Row(
         "direct delay is 60, and some 13,300 records come in a minute",
         "delays are drawn in whole ms; those of the direct ways so that the longest are the rarest",
         "a failure is a record that the operator gets after a younger one",
+        "settled: when the hold is at its last value; the source's 30 s are until every type of event had come once, "
+        "which goes by how rare the rarest is",
         "both sites' clocks are those of the records' times, as in the source (section 4)",
     ),
     misses=(

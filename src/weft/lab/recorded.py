@@ -31,6 +31,7 @@ class Moments:
     times: Times
     known: Bools
     scale: float
+    dates: bool = False
 
     @property
     def real(self) -> bool:
@@ -62,7 +63,7 @@ class Recording:
                 values, scale = parsed
                 times = np.zeros(len(texts), values.dtype)
                 times[known] = values
-                return Moments(times, known, scale)
+                return Moments(times, known, scale, parse is _dates)
         places = np.flatnonzero(known).tolist()
         odd = next((n for n in places if not _is_like(given[0], texts[n])), places[0])
         says = "is no time; a number is one, or a date as 2024-01-31 23:59:59, and all must be of one kind"

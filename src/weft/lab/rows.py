@@ -25,7 +25,7 @@ from weft.lab import (
     s_lab5,
     s_lab6,
 )
-from weft.lab.frame import Row
+from weft.lab.frame import Row, Unmeasured
 
 _FILES = (
     n_lab1, n_lab2, p_lab1, p_lab2, p_lab3, p_lab4, p_lab5, d_lab1, d_lab2, d_lab4, d_lab5, o_lab1, o_logs, o_lab2,
@@ -57,3 +57,17 @@ PLANNED: dict[str, str] = {
     "S-lab5": "misses and delay with and without relief of hot spots; moves and load updates",
     "S-lab6": "replicas and availability against four rivals; exact enumeration",
 }
+
+UNMEASURED: dict[str, Unmeasured] = {
+    "D-lab3": Unmeasured(
+        "the taxi pipeline follows its rate",
+        "Belkhiria 2021, section 4.3, figures 4.6 and 4.8",
+        {
+            "instances": "of inZone follow the rate: 200 records/s, 500 from 300 s, low from 600 s",
+            "capacity over threads": "linear up to the cores, then flat",
+        },
+        "it needs several instances of an operator in a live run; `control: {scale: ...}` acts in the twin only. "
+        "`examples/taxi` runs the pipeline with one instance of each operator",
+    )
+}
+ALL: dict[str, Row | Unmeasured] = {name: ROWS.get(name) or UNMEASURED[name] for name in PLANNED}

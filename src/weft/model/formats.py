@@ -12,7 +12,7 @@ class SourceFormat:
     `has_path`: it reads users' files. `recorded`: these are laid down as a recording first, else Spark reads them
     itself and knows each by its full name. `made_up`: records are made up from arrivals, and nothing is read. `timed`:
     Weft says when each record is born, and counts how many were given. `endless`: there is always more to come.
-    `has_topic`: a broker keeps its records, and says when each was born.
+    `has_topic`: a broker keeps its records, and says when each was born. `flat`: its files hold no nested columns.
     """
 
     name: str
@@ -22,6 +22,7 @@ class SourceFormat:
     timed: bool = False
     endless: bool = False
     has_topic: bool = False
+    flat: bool = False
 
     @property
     def born_outside_spark(self) -> bool:
@@ -48,7 +49,7 @@ class SinkFormat:
 SOURCES: dict[str, SourceFormat] = {
     one.name: one
     for one in (
-        SourceFormat("csv", has_path=True),
+        SourceFormat("csv", has_path=True, flat=True),
         SourceFormat("json", has_path=True),
         SourceFormat("parquet", has_path=True),
         SourceFormat("rate", made_up=True, timed=True, endless=True),

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 
 from weft.model import Deployment, Operator, Query, Sink
 from weft.spec.calls import call_problem
+from weft.spec.comparing import check_numbers
+from weft.spec.functions import unknown_functions
 from weft.spec.modes import check_append, check_late, check_statement, check_update, check_watermarks
 from weft.spec.names import check_site
+from weft.spec.nested import nested_in, says_nested
 from weft.spec.ordering import check_order
 from weft.spec.problems import Problems, did_you_mean, listed, unknown
 from weft.spec.reads import after_what_they_read, called_alike, reads_between, rounds, stream_problem, streams_of
@@ -162,7 +165,10 @@ def _check_sql(step: Step, marked: dict[str, str]) -> Columns:
         if step.followed.found is None:
             raise RecursionError
         _check_reads(step, step.followed.found)
+        for message, line in unknown_functions(operator.sql or "", tree, step.deployment):
+            step.error("sql", message, line)
         check_statement(step, tree)
+        check_numbers(step, tree)
         if not any(sink.from_ == operator.name and sink.mode == "update" for sink in step.query.sinks):
             check_append(step, tree, marked)
     except SqlError as error:
@@ -214,6 +220,9 @@ def _check_sinks(
             continue
         _check_mode(query, sink, operators[sink.from_], field, problems, between.get(f"{query.name}.{sink.from_}", []))
         columns = known.get(sink.from_)
+        nested = nested_in(columns, operators[sink.from_]) if sink.facts.flat else {}
+        if nested:
+            problems.error(f"{field}.format", says_nested(nested, sink.from_, sink.format))
         names = [column.name for column in columns or ()]
         for place, key in enumerate(sink.key):
             if columns is not None and key.lower() not in (name.lower() for name in names):

@@ -334,7 +334,7 @@ PLACE = Table(
         Key(
             "hop_ms",
             _NOT_NEGATIVE,
-            "what a stream between sites costs beside its links; absent: 250 live, 0 in the twin",
+            "what a stream between sites costs beside its links; absent: as `weft calibrate` measured it",
         ),
         Key("terms", ByName(_NOT_NEGATIVE), "weights of further terms to minimise: traffic, risk, or registered ones"),
         Key("series", Flag(), "plan by how source rates change over time: traces, or what the last run measured"),
@@ -381,7 +381,7 @@ CONTROL = Table(
     (
         Key("place", PLACE, "where operators run"),
         Key("balance", BALANCE, "moves operators from busy sites; absent: off"),
-        Key("scale", SCALE, "changes the number of instances; absent: off"),
+        Key("scale", SCALE, "changes the number of instances, in the twin; absent: off"),
         Key("order", OrderForm(), "puts late records in order; absent: off"),
         Key("serve", SERVE, "in which order the twin serves records; absent: as they come"),
         Key("share", ShareForm(), "makes once what several queries ask alike; absent: off"),
@@ -480,7 +480,7 @@ DEPLOYMENT = Table(
         Key("links", Items(LINK), "ways between sites; both ways unless `oneway: true`"),
         Key("sources", Items(SOURCE, 1), "streams that enter", required=True),
         Key("queries", Items(QUERY, 1), "what is computed", required=True),
-        Key("control", CONTROL, "how it is steered; parts that are absent are off, except place"),
+        Key("control", CONTROL, "how it is steered (docs/control.md); parts that are absent are off, except place"),
         Key("scenario", Items(HAPPENING), "what happens to it while it runs"),
         Key("store", StoreForm(), "where streams, checkpoints and logs lie; absent: .weft beside this file"),
         Key("channels", CHANNELS, "in which kind of channel streams lie; absent: in folders of the store"),
@@ -497,4 +497,5 @@ def schema() -> dict[str, Any]:
     version = {"description": "the version of the file's form", "const": VERSION}
     body["properties"] = {"weft": version, **body["properties"]}
     body["required"] = ["weft", *body["required"]]
+    body["patternProperties"] = {"^x-": {"description": "anything of your own, for YAML's anchors; it is not read"}}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Weft deployment", **body}

@@ -22,9 +22,11 @@ from weft.spec.ddl import is_timestamp
 from weft.spec.flow import check_queries
 from weft.spec.kafka import check_kafka
 from weft.spec.names import check_known, check_names, check_site
+from weft.spec.nested import nested_in
 from weft.spec.options import check_options
 from weft.spec.paths import check_paths
-from weft.spec.problems import Problems, did_you_mean, listed
+from weft.spec.problems import Problems, brief, did_you_mean, listed
+from weft.spec.reachable import check_reachable
 from weft.spec.readable import check_readable
 
 
@@ -35,6 +37,7 @@ def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[
     for index, source in enumerate(deployment.sources):
         _check_source(source, f"sources[{index}]", deployment, problems)
     check_queries(deployment, problems, blocks)
+    check_reachable(deployment, problems)
     check_paths(deployment, problems)
     check_readable(deployment, problems)
     check_options(deployment, problems)
@@ -90,6 +93,12 @@ def _check_source(source: Source, path: str, deployment: Deployment, problems: P
         elif not is_timestamp(found.type):
             says = f"`{found.name}` is {found.type}; event time must be a TIMESTAMP column"
             problems.error(f"{path}.event_time", says)
+    if source.facts.flat:
+        nested = nested_in(source.schema)
+        if nested:
+            name, type_ = next(iter(nested.items()))
+            says = f"csv holds no nested columns, and `{name}` is {brief(type_)}"
+            problems.error(f"{path}.schema", f"{says}; declare it STRING, and let an operator read it, as from_json")
     if source.facts.made_up:
         if source.arrivals is None:
             says = f"is missing: a {source.format} source needs it, as {{kind: poisson, rate_per_s: 100}}"

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from weft.model import Operator
+from weft.model.formats import SINKS
 from weft.spec.ddl import is_timestamp, is_window
 from weft.spec.facts import asked_within, is_stateful, keys_of, shared_ctes, stream_joins
+from weft.spec.nested import nested_in, says_nested
 from weft.spec.ordering import order_of
 from weft.spec.problems import Problems, did_you_mean, listed
 from weft.spec.sql import aggregates, group_keys, is_window_call, local, selects, unwrapped
@@ -60,6 +62,11 @@ def check_late(step: Step) -> None:
         step.error("late", f"{says}; keep one of the two")
     elif not operator.watermarks:
         step.error("late", f"`{operator.name}` has no watermark, so that no record comes too late; {_ADD_WATERMARK}")
+    elif SINKS[operator.late.format].flat:
+        for name, columns in step.inputs.items():
+            nested = nested_in(columns)
+            if nested:
+                step.error("late.format", says_nested(nested, name, operator.late.format))
 
 
 def _check_column(step: Step, column: str, name: str, key: str) -> None:
@@ -136,12 +143,13 @@ def check_append(step: Step, tree: exp.Expr, marked: dict[str, str]) -> None:
     for select in selects(tree):
         for join in stream_joins(select):
             side = str(join.args.get("side") or "").upper()
+            and_time = "" if _bounds_time(join) else ", and a time condition to ON"
             if side in ("LEFT", "RIGHT", "FULL") and not marked and join.args.get("kind") != "SEMI":
                 says = f"a {side} OUTER JOIN of streams waits for ever without watermarks; {_ADD_WATERMARK}"
-                step.error("sql", says + ", and a time condition to ON")
+                step.error("sql", says + and_time)
             elif not marked:
                 says = f"a join of streams without a watermark keeps every record for ever; {_ADD_WATERMARK}"
-                step.warn("sql", says + ", and a time condition to ON")
+                step.warn("sql", says + and_time)
         if not aggregates(select):
             continue
         windowed = _is_windowed(select, tree, step.inputs, marked)
@@ -156,6 +164,12 @@ def check_append(step: Step, tree: exp.Expr, marked: dict[str, str]) -> None:
             step.error("watermark", says)
         else:
             _check_window_column(step, select, marked)
+
+
+def _bounds_time(join: exp.Join) -> bool:
+    """Whether a join says already how far apart its records may be: by a range, or by windows that are equal."""
+    on = join.args.get("on")
+    return on is not None and any(on.find_all(exp.Between, exp.LT, exp.LTE, exp.GT, exp.GTE))
 
 
 def _is_windowed(

@@ -189,6 +189,9 @@ def _source_problem(source: Source, folder: str) -> str | None:
     matched = matched or [Path(hit) for hit in islice(_hits(pattern), _LOOKED_AT_MAX)]
     if not matched:
         remedy = f"; {GENERATOR} there makes example data" if Path(folder, GENERATOR).is_file() else ""
+        holder = os.path.dirname(source.path)
+        if not remedy and source.facts.seen_by_name and os.path.isdir(absolute(holder, folder)):
+            remedy = f"; to start before data come, name the folder: `path: {brief(holder or '.')}`"
         return f"no file or folder matches `{brief(source.path)}` in {Path(folder).resolve()}{remedy}"
     if os.path.lexists(pattern):
         if os.path.basename(pattern).startswith(("_", ".")) and not os.path.isdir(pattern):

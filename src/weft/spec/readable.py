@@ -32,6 +32,10 @@ def check_readable(deployment: Deployment, problems: Problems) -> None:
         if source.path is None or not source.facts.has_path or "\0" in source.path:
             continue
         files = list(islice(_files(absolute(source.path, deployment.folder)), LISTED_MAX))
+        if not files and os.path.isdir(absolute(source.path, deployment.folder)):
+            problems.warn(
+                f"sources[{index}].path", f"`{brief(source.path)}` holds no files yet: nothing is read until some come"
+            )
         _check_passed_over(source, f"sources[{index}]", deployment.folder, problems)
         _check_names(source, files, f"sources[{index}].path", deployment.folder, problems)
         if _is_text(source):

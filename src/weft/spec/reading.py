@@ -89,7 +89,8 @@ def _read(root: Node, folder: str, problems: Problems) -> Deployment | None:
     if not isinstance(root.value, dict):
         problems.error("file", f"must be a mapping that begins with `weft: {VERSION}`, found {found(root)}", root.line)
         return None
-    body = dict(root.value)
+    # A place for what is said once and meant several times, with YAML's anchors.
+    body = {name: inner for name, inner in root.value.items() if not name.startswith("x-")}
     version = body.pop("weft", None)
     if version is None:
         problems.error("weft", f"is missing; write `weft: {VERSION}`, the version of the file's form", root.line)
