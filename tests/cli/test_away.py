@@ -111,7 +111,7 @@ def test_a_log_is_followed_from_elsewhere_until_the_desk_is_gone(
         with open(elsewhere.state / "story.log", "a") as story:
             story.write(("1700000000500 gw-1 Lat", "er() -> -\n")[number])
 
-    monkeypatch.setattr("weft.cli.logs.time.sleep", a_moment)
+    monkeypatch.setattr("weft.cli.away.time.sleep", a_moment)
     result = weft("logs", elsewhere.file, "-n", 1, "--follow")
     assert result.exit_code == 0
     assert [line.split(" ", 1)[1] for line in result.stdout.splitlines()] == [

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 LAST_BYTES = 8 << 20
 """How much of the end of a log is looked at."""
 
+REST_S = 0.5
 Value = TypeVar("Value")
 
 
@@ -47,7 +50,7 @@ class Away(Held):
         for first in range(0, len(names), PARTS_MAX):
             some = names[first : first + PARTS_MAX]
             places = {name: -LAST_BYTES if name.endswith(".log") else 0 for name in some}
-            for name, (part, data) in self._told(lambda places=places: self.desk.take(places)).items():
+            for name, (part, data) in self._told(partial(self.desk.take, places)).items():
                 if part.size != part.at + part.bytes:
                     fail(f"{self.file}: {name} of the run is too long to be sent")
                 self.ends[name] = part.at + part.bytes
@@ -97,6 +100,10 @@ class Away(Held):
     def pid(self) -> int | None:
         """The desk's process."""
         return self.seen.pid
+
+    def rest(self, seconds: float) -> None:
+        """Wait a moment before looking again: each look is a connection."""
+        time.sleep(max(seconds, REST_S))
 
     def ask_to_stop(self) -> None:
         """Let the run know that it is to end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,6 +60,10 @@ class Held:
                 handle.seek(at)
                 found[name] = handle.read()
         return found
+
+    def rest(self, seconds: float) -> None:
+        """Wait a moment before looking again."""
+        time.sleep(seconds)
 
     def ask_to_stop(self) -> None:
         """Let the run know that it is to end."""

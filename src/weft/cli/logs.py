@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -112,4 +111,4 @@ def _follow(found: Held, names: list[str], site: str | None) -> None:
         if not runs:
             note("the run has ended")
             return
-        time.sleep(FOLLOW_EVERY_S)
+        found.rest(FOLLOW_EVERY_S)

@@ -39,6 +39,6 @@ def stop(
         if waited_s > 2 and not told:
             told = True
             note("waiting until what is under way is committed")
-        time.sleep(LOOK_S)
+        found.rest(LOOK_S)
     found.stopped()
     say(f"{file}: stopped after {time.monotonic() - asked_s:.1f} s")

@@ -19,7 +19,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 import weft.spec
 from tests.bodies.drawn_moves import Fake
 from tests.bodies.live.open_sockets import elsewhere, listening
-from tests.bodies.live.wire.ports import Assailant, bad_frames
+from tests.bodies.live.wire.ports import Assailant, bad_frames, closed, hello, message, raw
 from tests.cli.cli_files import weft as command
 from tests.cli.cli_files import weft_json
 from weft.bodies.live import desk as live_desk
@@ -32,8 +32,11 @@ from weft.bodies.live.processes.house import ProcessSites
 from weft.bodies.live.run import Options, Run
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import STOP, CannotRun
+from weft.bodies.live.transport import ROLL
 from weft.bodies.live.valid import valid
 from weft.bodies.live.wire.authority import make_keys
+from weft.bodies.live.wire.frames import BULK, Ask, framed
+from weft.bodies.live.wire.parties import A_COMMAND
 from weft.bodies.live.wire.parties import site as party_of
 from weft.bodies.live.wire.port import Port
 from weft.model.wishes import MoveTo
@@ -410,6 +413,11 @@ def test_a_run_is_asked_from_elsewhere_over_its_desks_port(
     assert "is not there" in command("status", away).stderr
 
 
+def told_more(story: Path, why: str, before: int) -> bool:
+    """Whether something is told once more."""
+    return story.read_text().count(why) > before
+
+
 def test_a_run_listens_on_loopback_only_and_is_not_disturbed_by_who_may_not_speak(agents: Agents) -> None:
     for site in ("desk", "core"):
         agents.start(site)
@@ -424,12 +432,20 @@ def test_a_run_listens_on_loopback_only_and_is_not_disturbed_by_who_may_not_spea
     keys = agents.state / "keys"
     make_keys(keys, ["desk", "core", "stranger"])
     graph = roll.digest(as_written(desk.run.deployment))
-    who = Assailant(keys, ("stranger",), ("stranger", "desk", "core"), graph)
+    stranger, story = party_of("stranger"), agents.state / "story.log"
     for seed, port in enumerate(ports):
-        bad_frames(port, who, 150, seed, lambda: None)
-    story = agents.state / "story.log"
-    for why in ("spoke in the name of", "was refused bulk bytes", "its certificate is made out to", "may only ask"):
-        until(lambda why=why: why in story.read_text(), why)
+        for party, said, why in (
+            (stranger, hello(party_of("core"), deployment=graph), "not to weft:site:core"),
+            (stranger, hello(stranger, deployment=graph) + message(ROLL, ROLL), "spoke in the name of roll"),
+            (stranger, hello(stranger, deployment=graph, stream=BULK) + framed(Ask("command", b"")), "bulk bytes"),
+            (A_COMMAND, hello(A_COMMAND), "a command may only ask"),
+        ):
+            before = story.read_text().count(why)
+            with raw(port, keys, party) as other:
+                other.sendall(said)
+                assert closed(other)
+            until(partial(told_more, story, why, before), why)
+        bad_frames(port, Assailant(keys, ("stranger",), ("stranger", "desk", "core"), graph), 150, seed, lambda: None)
     assert desk.run.crashed == set()
     assert {site: engine.launched for site, engine in agents.engines.items()} == launched
     assert not list(agents.state.glob("requests/*"))
