@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.asking import ANSWER_S_MAX, Timeout, ask, pause
-from weft.cli.held import held
+from weft.cli.finding import held
 from weft.cli.output import FAILED, WRONG_INPUT, File, Json, State, counted, fail, note, print_json, read, say
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def add(
     from weft.spec import as_plain_queries
 
     found = held(file, state)
-    report, _ = read(file)
+    report, _ = read(file, found.here)
     assert report.deployment is not None
-    new = read_queries(queries, as_it_runs(report.deployment, file, state))
+    new = read_queries(queries, as_it_runs(report.deployment, found.files("plan.json")))
     if not found.alive():
         fail(f"{file}: nothing runs there; put the queries into the file, and start it", WRONG_INPUT)
     request = {"add": as_plain_queries(new)} | ({"anyway": True} if anyway else {})
@@ -87,12 +87,11 @@ def read_queries(path: Path, deployment: Deployment) -> tuple[Query, ...]:
     return added.queries
 
 
-def as_it_runs(deployment: Deployment, file: Path, state: Path | None) -> Deployment:
-    """The deployment of a file, with what came and went while it ran."""
-    from weft.bodies.live.state import state_folder
+def as_it_runs(deployment: Deployment, folder: Path) -> Deployment:
+    """The deployment of a file, with what came and went while it ran, as a state folder tells."""
     from weft.cli.placing import in_force
 
-    kept = in_force(state_folder(file, state))
+    kept = in_force(folder)
     return deployment if kept is None else kept.beside.applied(deployment)
 
 

@@ -11,7 +11,8 @@ import typer
 
 from weft.cli.add import Anyway
 from weft.cli.asking import ANSWER_S_MAX, Timeout, ask, pause
-from weft.cli.held import Held, held
+from weft.cli.finding import held
+from weft.cli.held import Held
 from weft.cli.output import FAILED, WRONG_INPUT, File, Json, State, fail, note, print_json, read, say
 
 if TYPE_CHECKING:
@@ -43,14 +44,14 @@ def apply(
     from weft.bodies.live.state import State as Kept
     from weft.spark.storage.disk import Damaged
 
-    report, _ = read(file)
+    found = held(file, state)
+    report, _ = read(file, found.here)
     deployment = report.deployment
     assert deployment is not None
-    found = held(file, state)
     runs = found.alive()
     if not runs and found.runs():
         fail(f"{file}: its sites run on without a desk; start that with {found.command('run', '--processes')}")
-    kept = Kept(found.folder, deployment.store.fsync, deployment.channels)
+    kept = Kept(found.files("run.json", "plan.json"), deployment.store.fsync, deployment.channels)
     try:
         difference = between(kept, deployment, runs, file)
     except (CannotRun, Damaged) as error:

@@ -1,4 +1,4 @@
-"""How is a run asked to change, from another terminal? A file for each request, and its answer beside it."""
+"""How is a run asked to change? A file for each request, and its answer beside it; from elsewhere its desk is asked."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from weft.cli.away import Away
 from weft.cli.held import Held
 from weft.cli.output import fail, note
 
@@ -25,18 +26,26 @@ def ask(
     found: Held, file: Path, request: dict[str, Any], timeout: float = ANSWER_S_MAX,
     keys: Sequence[str] = OF_CHANGES, waits_for: str = "a batch boundary",
 ) -> dict[str, Any]:  # fmt: skip
-    """Leave a request with a run and wait for its answer; exit 1 where none comes, or it lacks something."""
+    """Ask a run for a change and wait for its answer; exit 1 where none comes, or it lacks something."""
+    if isinstance(found, Away):
+        answer = found.change(request, timeout, waits_for)
+    else:
+        answer = _by_file(found, file, request, timeout, waits_for)
+    missing = [word for word in keys if word not in answer]
+    if missing:
+        fail(f"{file}: the answer lacks {', '.join(missing)}; {found.command('status')} shows how things are now")
+    return answer
+
+
+def _by_file(found: Held, file: Path, request: dict[str, Any], timeout: float, waits_for: str) -> dict[str, Any]:
+    """Leave a request in the state of a run on this machine."""
     folder = found.folder / "requests"
     folder.mkdir(exist_ok=True)
     key = f"{time.time_ns()}"
     aside = folder / f".{key}"
     aside.write_text(encoding.dumps(request))
     aside.rename(folder / f"{key}.json")
-    answer = _wait(found, folder / f"{key}.answer.json", timeout, file, waits_for)
-    missing = [word for word in keys if word not in answer]
-    if missing:
-        fail(f"{file}: the answer lacks {', '.join(missing)}; {found.command('status')} shows how things are now")
-    return answer
+    return _wait(found, folder / f"{key}.answer.json", timeout, file, waits_for)
 
 
 def _wait(found: Held, path: Path, timeout: float, file: Path, waits_for: str) -> dict[str, Any]:

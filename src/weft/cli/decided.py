@@ -14,9 +14,9 @@ STATES = {
 
 def show_decisions(found: Held, json: bool) -> None:
     """The log of a state folder, as JSON or for people."""
-    from weft.bodies.live.decision_file import kept_decisions
+    from weft.bodies.live.decision_file import FILES, kept_decisions
 
-    entries = kept_decisions(found.folder)
+    entries = kept_decisions(found.files(*FILES))
     if json:
         print_json({"decisions": entries})
         return

@@ -9,7 +9,8 @@ from urllib.parse import quote
 import typer
 
 from weft.cli.decided import show_decisions
-from weft.cli.held import Held, held
+from weft.cli.finding import held
+from weft.cli.held import Held
 from weft.cli.output import WRONG_INPUT, File, Json, Rows, State, fail, print_json, print_table, read, say
 from weft.cli.placing import in_force as plan_in_force
 from weft.cli.tables import shared_lines
@@ -40,12 +41,12 @@ def explain(
     from weft.bodies.live.sharing import with_beside
     from weft.plan.dataflow.shared_streams import shared_streams
 
-    _, deployment = read(file)
     found = held(file, state)
+    _, deployment = read(file, found.here)
     if decisions:
         show_decisions(found, json)
         return
-    in_force = plan_in_force(found.folder)
+    in_force = plan_in_force(found.files("plan.json"))
     deployment = deployment if in_force is None else with_beside(deployment, in_force)
     pieces = _pieces(deployment, found)
     if fragment is not None:
@@ -70,7 +71,7 @@ def _pieces(deployment: Deployment, found: Held) -> list[dict[str, Any]]:
         planned = place(counting_hops(deployment, known_costs()[0].hop_ms))
     except NoPlacement as error:
         fail(f"{found.file}: {error}", WRONG_INPUT)
-    in_force = plan_in_force(found.folder)
+    in_force = plan_in_force(found.files("plan.json"))
     if in_force is None:
         from weft.cli.planned import fragments, reasons
 
@@ -118,9 +119,11 @@ def _wanted(pieces: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 def _spark_plan(found: Held, fragment: str, site: str) -> str | None:
     # Where streams are mirrored a site has rooms of its own.
-    for rooms in (found.folder, found.folder / "sites" / quote(site, safe="")):
+    names = [f"{rooms}fragments/{fragment}/plan.txt" for rooms in ("", f"sites/{quote(site, safe='')}/")]
+    folder = found.files(*names)
+    for name in names:
         with suppress(OSError):
-            return (rooms / "fragments" / fragment / "plan.txt").read_text(encoding="utf-8", errors="replace")
+            return (folder / name).read_text(encoding="utf-8", errors="replace")
     return None
 
 

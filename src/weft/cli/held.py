@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import fcntl
 import json
+import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from weft.cli.output import WRONG_INPUT, command, fail, note
+from weft.cli.output import command, note
 
 OVER = ("stopped", "failed")
+STOP = "stop"
 OF_DICTS = ("queries", "fragments", "operators", "sites")
 PARTS = {"rates_per_s": dict, "backlog": dict, "down": dict, "moves": list, "changes": list, "advice": dict}
 
@@ -24,6 +27,51 @@ class Held:
     file: Path
     folder: Path
     given: Path | None = None
+
+    @property
+    def here(self) -> bool:
+        """Whether it is, or was, a run of this machine."""
+        return True
+
+    @property
+    def shown(self) -> str:
+        """The folder, as people are told of it."""
+        return str(self.folder)
+
+    def files(self, *names: str) -> Path:
+        """The folder in which files of these names can be read, those of them that there are."""
+        del names
+        return self.folder
+
+    def logs(self) -> list[str]:
+        """The names of Spark's logs, and of those of sites with processes of their own."""
+        found = [*self.folder.glob("logs/*.log"), *self.folder.glob("logs/sites/*/*.log")]
+        return sorted(path.relative_to(self.folder).as_posix() for path in found)
+
+    def end(self, name: str) -> int:
+        """How long a file is, as far as it was read."""
+        return (self.folder / name).stat().st_size
+
+    def since(self, places: Mapping[str, int]) -> dict[str, bytes]:
+        """What has come to files since they were so long."""
+        found = {}
+        for name, at in places.items():
+            with suppress(OSError), open(self.folder / name, "rb") as handle:
+                handle.seek(at)
+                found[name] = handle.read()
+        return found
+
+    def rest(self, seconds: float) -> None:
+        """Wait a moment before looking again."""
+        time.sleep(seconds)
+
+    def ask_to_stop(self) -> None:
+        """Let the run know that it is to end."""
+        (self.folder / STOP).touch()
+
+    def stopped(self) -> None:
+        """It has ended, maybe by itself: the next one must not find what was asked."""
+        (self.folder / STOP).unlink(missing_ok=True)
 
     def alive(self) -> bool:
         """Whether a process runs there: the lock goes with it, however it ends."""
@@ -65,7 +113,7 @@ class Held:
 
     def status(self) -> dict[str, Any] | None:
         """What the run last told of itself; None before the first time, and where it cannot be read."""
-        path = self.folder / "status.json"
+        path = self.files("status.json") / "status.json"
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -99,15 +147,3 @@ def _is_status(found: Any) -> bool:
     return all(isinstance(found.get(name, kind()), kind) for name, kind in PARTS.items()) and all(
         isinstance(part, dict) and all(isinstance(one, dict) for one in part.values()) for part in held
     )
-
-
-def held(file: Path, state: Path | None) -> Held:
-    """The state of a file's run; exit 2 where neither the file nor its state is there."""
-    from weft.bodies.live.state import state_folder
-
-    folder = state_folder(file, state)
-    if not file.exists() and not folder.exists():
-        fail(f"{file}: no such file, and no state in {folder}", WRONG_INPUT)
-    if folder.exists() and not folder.is_dir():
-        fail(f"{folder} is a file, where a run's state would be a folder; give another with --state", WRONG_INPUT)
-    return Held(file, folder, state)

@@ -47,6 +47,7 @@ def keys(
     if made.kept:
         say(f"kept as they were: {', '.join(made.kept)}")
     say(
-        f"each machine needs {AUTHORITY}.pem, the .pem and the .key of its own site, and no other key; "
+        f"each machine needs {AUTHORITY}.pem, the .pem and the .key of its own site, and no other key; one from which "
+        f"`weft status` and others ask, {AUTHORITY}.pem and the pair `command`; "
         f"keep {AUTHORITY}.key where only you can read it: whoever has it can speak for any site"
     )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,8 @@ from urllib.parse import quote
 
 import typer
 
-from weft.cli.held import Held, held
+from weft.cli.finding import held
+from weft.cli.held import Held
 from weft.cli.output import WRONG_INPUT, File, State, fail, note, say
 
 FOLLOW_EVERY_S = 0.25
@@ -34,32 +34,34 @@ def logs(
     """
     found = held(file, state)
     # What Spark said when a run failed comes last: it is what one looks for.
-    names = ("console.log", "spark.log", "errors.log")
-    logs = found.folder / "logs"
-    of_sites = sorted(logs.glob(f"sites/{quote(site, safe='') if site is not None else '*'}/*.log"))
+    of_all = [f"logs/{name}" for name in ("console.log", "spark.log", "errors.log")]
+    of_site = f"logs/sites/{'' if site is None else quote(site, safe='') + '/'}"
+    of_sites = [name for name in found.logs() if name.startswith(of_site)] if spark else []
     if spark and site is not None and not of_sites:
         says = "only a site with a process of its own has messages of Spark's; leave --spark or --site out"
         fail(f"--site: {says}", WRONG_INPUT)
-    of_all = [] if spark and site is not None else [logs / name for name in names]
-    paths = [*of_sites, *of_all] if spark else [found.folder / "story.log"]
-    if not any(path.is_file() for path in paths):
-        fail(f"{file}: no log in {found.folder} yet; {found.command('run')} writes one")
+    names = (of_sites if site is not None else [*of_sites, *of_all]) if spark else ["story.log"]
+    folder = found.files(*names)
+    there = [name for name in names if (folder / name).is_file()]
+    if not there:
+        fail(f"{file}: no log in {found.shown} yet; {found.command('run')} writes one")
     if site is not None and not spark:
-        _refuse_unknown(file, paths[0], site)
+        _refuse_unknown(found, folder / there[0], site)
     last: deque[str] = deque(maxlen=lines)
-    for path in paths:
-        last.extend(_shown(path, None if spark else site))
+    for name in there:
+        last.extend(_shown(folder / name, None if spark else site))
     for line in last:
         say(line)
     if follow:
-        _follow(found, [path for path in paths if path.is_file()], None if spark else site)
+        with suppress(KeyboardInterrupt):
+            _follow(found, there, None if spark else site)
 
 
-def _refuse_unknown(file: Path, story: Path, site: str) -> None:
+def _refuse_unknown(found: Held, story: Path, site: str) -> None:
     """Exit 2 for a site that is neither in the file nor in the story."""
     from weft.spec import check
 
-    deployment = check(file).deployment
+    deployment = check(found.file, found.here).deployment
     with open(story, encoding="utf-8", errors="replace") as handle:
         there = {name for line in handle if not line.startswith("#") and (name := _site_of(line.rstrip()))}
     sites = [one.name for one in deployment.sites] if deployment else []
@@ -69,12 +71,11 @@ def _refuse_unknown(file: Path, story: Path, site: str) -> None:
 
 
 def _shown(path: Path, site: str | None) -> Iterator[str]:
-    if path.is_file():
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            yield from _readable(handle, site)
+    with open(path, encoding="utf-8", errors="replace") as handle:
+        yield from _readable(handle, site)
 
 
-def _readable(handle: Iterator[str], site: str | None) -> Iterator[str]:
+def _readable(handle: Iterable[str], site: str | None) -> Iterator[str]:
     for line in handle:
         text = line.rstrip("\n")
         if site is None or _site_of(text) == site:
@@ -97,17 +98,17 @@ def _with_clock(line: str) -> str:
     return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d} {rest}"
 
 
-def _follow(found: Held, paths: list[Path], site: str | None) -> None:
-    with suppress(KeyboardInterrupt), ExitStack() as held:
-        handles = [held.enter_context(open(path, encoding="utf-8", errors="replace")) for path in paths]
-        for handle in handles:
-            handle.seek(0, 2)
-        while True:
-            runs = found.runs()
-            for handle in handles:
-                for line in _readable(iter(handle.readline, ""), site):
-                    say(line)
-            if not runs:
-                note("the run has ended")
-                return
-            time.sleep(FOLLOW_EVERY_S)
+def _follow(found: Held, names: list[str], site: str | None) -> None:
+    places = {name: found.end(name) for name in names}
+    begun = dict.fromkeys(names, b"")
+    while True:
+        runs = found.runs()
+        for name, more in found.since(places).items():
+            places[name] += len(more)
+            *whole, begun[name] = (begun[name] + more).split(b"\n")
+            for line in _readable((one.decode(errors="replace") for one in whole), site):
+                say(line)
+        if not runs:
+            note("the run has ended")
+            return
+        found.rest(FOLLOW_EVERY_S)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from weft.cli.asking import ANSWER_S_MAX, ask
-from weft.cli.held import held
+from weft.cli.finding import held
 from weft.cli.output import WRONG_INPUT, File, Json, State, fail, print_json, say
 
 

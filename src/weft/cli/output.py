@@ -187,13 +187,16 @@ def together(warnings: Iterable[str]) -> list[str]:
     ]
 
 
-def read(file: Path) -> tuple[Report, Deployment]:
-    """The deployment of a file, ordering and sharing written out; where it has errors, all on stderr and exit 2."""
+def read(file: Path, data: bool = True) -> tuple[Report, Deployment]:
+    """The deployment of a file, ordering and sharing written out; where it has errors, all on stderr and exit 2.
+
+    Without `data` the files that its sources read need not be here.
+    """
     from weft.plan.dataflow.ordering import with_ordering
     from weft.plan.dataflow.sharing import with_sharing
     from weft.spec import check
 
-    report = check(file)
+    report = check(file, data)
     if report.deployment is None:
         for problem in report.errors:
             note(problem.at(report.file))

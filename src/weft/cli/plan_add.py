@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.cli.add import as_it_runs, read_queries
-from weft.cli.held import held
+from weft.cli.finding import held
 from weft.cli.output import WRONG_INPUT, Rows, fail, number, print_table, say
 from weft.cli.placing import Placed, placed
 from weft.cli.planned import LEVEL_KEYS, plain_projection, planned_json
@@ -25,12 +25,13 @@ def plan_with(
     file: Path, report: Report, before: Placed, add: Path, state: Path | None, fresh: bool, seed: int, ideal: bool
 ) -> tuple[dict[str, Any], Deployment]:
     """The plan with the queries of a file more, and the deployment that it is of; `fresh`: whatever runs by now."""
+    from weft.bodies.live.state import state_folder
     from weft.plan.dataflow.offering import nearest_offered
 
     written = report.deployment
     assert written is not None
     if not fresh:
-        written = as_it_runs(written, file, state)
+        written = as_it_runs(written, state_folder(file, state))
     control = replace(before.deployment.control, order=written.control.order)
     written = replace(written, control=control)
     new = read_queries(add, written)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from weft.cli.held import Held, held
+from weft.cli.finding import held
+from weft.cli.held import Held
 from weft.cli.output import File, Json, State, print_json, print_table, say
 from weft.cli.tables import (
     COST_UNKNOWN,
@@ -41,7 +42,7 @@ def status(file: File, state: State = None, json: Json = False) -> None:
     told = last or {}
     alive, phase = found.alive(), found.phase(last)
     if json:
-        about = {"alive": alive, "phase": phase, "pid": found.pid(), "state": str(found.folder)}
+        about = {"alive": alive, "phase": phase, "pid": found.pid(), "state": found.shown}
         print_json({**told, **about, **({"agents": agents} if (agents := found.agents()) and not alive else {})})
         return
     say(_headline(found, told, alive, phase))
@@ -71,7 +72,7 @@ def _headline(found: Held, told: dict[str, Any], alive: bool, phase: str) -> str
     if alive:
         return f"{found.file}: {phase} (process {found.pid()}){age}"
     if phase == "never ran":
-        return f"{found.file}: nothing ever ran in {found.folder}; start it with {found.command('run')}"
+        return f"{found.file}: nothing ever ran in {found.shown}; start it with {found.command('run')}"
     agents = found.agents()
     if agents:
         running = ", ".join(f"{site} in process {pid}" for site, pid in agents.items())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.held import held
+from weft.cli.finding import held
 from weft.cli.output import File, State, fail, note, say
 
 STOP_S_MAX = 120.0
@@ -28,8 +28,7 @@ def stop(
     if not found.runs():
         say(f"{file}: nothing runs there")
         return
-    request = found.folder / "stop"
-    request.touch()
+    found.ask_to_stop()
     asked_s = time.monotonic()
     told = False
     while found.runs():
@@ -40,7 +39,6 @@ def stop(
         if waited_s > 2 and not told:
             told = True
             note("waiting until what is under way is committed")
-        time.sleep(LOOK_S)
-    # A run that ended by itself meanwhile has not taken the request away; the next one must not find it.
-    request.unlink(missing_ok=True)
+        found.rest(LOOK_S)
+    found.stopped()
     say(f"{file}: stopped after {time.monotonic() - asked_s:.1f} s")

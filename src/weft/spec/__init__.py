@@ -1,6 +1,7 @@
 """What did the user write? Files and the Python API, to model; every error names file, line and field."""
 
 from weft.spec.added import Added, as_plain_queries, check_added, plain_added
+from weft.spec.addresses import desk_of
 from weft.spec.canonical import Relation, meaning_of, origin
 from weft.spec.code import fingerprint
 from weft.spec.conf import is_kept
@@ -44,6 +45,7 @@ __all__ = [
     "check_added",
     "columns",
     "ddl",
+    "desk_of",
     "event_time_of",
     "fingerprint",
     "interval_us",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from weft.model import Deployment
 from weft.model.sites import where
 from weft.spec.paths import absolute
 from weft.spec.problems import Problems
 from weft.spec.shapes import Text
+from weft.spec.store import node_in
+from weft.spec.tree import Node, Unreadable, text_of
 
 ADDRESS = Text(
     "an address, as `host:port`",
@@ -16,6 +19,20 @@ ADDRESS = Text(
     "; write the host, a colon and the port",
 )
 _ANYWHERE = ("0.0.0.0", "::", "0")
+
+
+def desk_of(file: str | os.PathLike[str]) -> tuple[str | None, str | None]:
+    """Where a file says that its desk listens, and that keys lie, whatever else is wrong with it."""
+    try:
+        text = text_of(Path(file))
+    except Unreadable:
+        return None, None
+    told = {key: node_in(text, key) for key in ("desk", "keys")}
+    desk, keys = (node.value if node is not None and isinstance(node.value, str) else None for node in told.values())
+    problems = Problems()
+    if desk is not None:
+        ADDRESS.read(Node(desk), "desk", problems)
+    return None if problems.errors else desk, keys
 
 
 def check_addresses(deployment: Deployment, problems: Problems) -> None:

@@ -30,15 +30,20 @@ from weft.spec.reachable import check_reachable
 from weft.spec.readable import check_readable
 
 
-def check_meaning(deployment: Deployment, problems: Problems, blocks: frozenset[str] = frozenset()) -> None:
-    """Reports everything that is well written but makes no sense; `blocks` are paths of block texts."""
+def check_meaning(
+    deployment: Deployment, problems: Problems, blocks: frozenset[str] = frozenset(), data: bool = True
+) -> None:
+    """Reports everything that is well written but makes no sense; `blocks` are paths of block texts.
+
+    Without `data` the files that sources read need not be here.
+    """
     check_names(deployment, problems)
     _check_sites(deployment, problems)
     for index, source in enumerate(deployment.sources):
         _check_source(source, f"sources[{index}]", deployment, problems)
     check_queries(deployment, problems, blocks)
     check_reachable(deployment, problems)
-    check_paths(deployment, problems)
+    check_paths(deployment, problems, data)
     check_readable(deployment, problems)
     check_options(deployment, problems)
     check_kafka(deployment, problems)

@@ -37,11 +37,14 @@ class _Folder:
         return self.field.removesuffix(".path").removesuffix(".to")
 
 
-def check_paths(deployment: Deployment, problems: Problems) -> None:
-    """Reports source paths that hold nothing, and folders of sinks and state that would harm or be harmed."""
+def check_paths(deployment: Deployment, problems: Problems, data: bool = True) -> None:
+    """Reports source paths that hold nothing, and folders of sinks and state that would harm or be harmed.
+
+    Without `data` nothing is said of what is not there: this is not the machine that reads it.
+    """
     state = _check_store(deployment, problems)
     for index, source in enumerate(deployment.sources):
-        message = _source_problem(source, deployment.folder) or _state_problem(source, deployment.folder, state)
+        message = _source_problem(source, deployment.folder, data) or _state_problem(source, deployment.folder, state)
         if message is not None:
             problems.error(f"sources[{index}].path", message)
     taken: list[_Folder] = []
@@ -171,7 +174,7 @@ def _clash(folder: _Folder, taken: list[_Folder]) -> str | None:
     return None
 
 
-def _source_problem(source: Source, folder: str) -> str | None:
+def _source_problem(source: Source, folder: str, data: bool) -> str | None:
     if not source.facts.has_path:
         return None if source.path is None else f"a {source.format} source has no path; leave it out"
     if source.path is None:
@@ -187,6 +190,8 @@ def _source_problem(source: Source, folder: str) -> str | None:
     pattern = absolute(source.path, folder)
     matched = [Path(pattern)] if os.path.lexists(pattern) else []
     matched = matched or [Path(hit) for hit in islice(_hits(pattern), _LOOKED_AT_MAX)]
+    if not matched and not data:
+        return None
     if not matched:
         remedy = f"; {GENERATOR} there makes example data" if Path(folder, GENERATOR).is_file() else ""
         holder = os.path.dirname(source.path)

@@ -25,8 +25,11 @@ def load(path: str | os.PathLike[str]) -> Deployment:
     return report.deployment
 
 
-def check(path: str | os.PathLike[str]) -> Report:
-    """What is wrong with a deployment file, and the deployment where nothing is."""
+def check(path: str | os.PathLike[str], data: bool = True) -> Report:
+    """What is wrong with a deployment file, and the deployment where nothing is.
+
+    Without `data` the files that sources read need not be here.
+    """
     file = str(path)
     composer = Composer()
     try:
@@ -39,7 +42,7 @@ def check(path: str | os.PathLike[str]) -> Report:
     if deployment is not None:
         problems.settle()
         deployment = with_scenario_queries(deployment, problems)
-        check_meaning(deployment, problems, blocks)
+        check_meaning(deployment, problems, blocks, data)
     errors = tuple(sorted(problems.errors, key=lambda problem: problem.line or 0))
     return Report(file, None if errors else deployment, errors, tuple(problems.warnings))
 

@@ -1,4 +1,4 @@
-"""Where is a run's state? The one key of a deployment file that must be found in a broken file too."""
+"""Where is a run's state? A key of a deployment file that must be found in a broken file too."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def store_of(file: str | os.PathLike[str]) -> Store:
         text = text_of(Path(file))
     except Unreadable:
         return Store()
-    node = _written(text)
+    node = node_in(text, "store")
     problems = Problems()
     store = Store() if node is None or node.value is None else StoreForm().read(node, "store", problems)
     return Store() if problems.errors or not isinstance(store, Store) else store
 
 
-def _written(text: str) -> Node | None:
-    """The node of the key; of a text that is no YAML only the lines of that key are looked at."""
-    own = re.search(r"^store:.*(\n +.*)*", text, re.MULTILINE)
+def node_in(text: str, key: str) -> Node | None:
+    """The node of a key; of a text that is no YAML only the lines of that key are looked at."""
+    own = re.search(rf"^{key}:.*(\n +.*)*", text, re.MULTILINE)
     for part in (text, own[0] if own else ""):
         try:
             root = Composer().compose(part)
         except Unreadable:
             continue
-        return root.value.get("store") if isinstance(root.value, dict) else None
+        return root.value.get(key) if isinstance(root.value, dict) else None
     return None

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 import weft.spec
+from tests.bodies.live.open_sockets import elsewhere, family, listening, told_by_the_system
 from weft.bodies.live.run import Options, Run
 from weft.bodies.live.state import CannotRun
 
 pytestmark = pytest.mark.spark
 
+LISTENING: set[tuple[str, int]] = set()
 RULES = """
 from pyspark.sql import functions as F
 
@@ -89,7 +91,20 @@ def everything(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
     write_inputs(folder)
     file = folder / "weft.yaml"
     file.write_text(EVERYTHING)
-    return folder, Run(weft.spec.load(file), folder / ".weft", Options(until_done=True)).go()
+    return folder, Run(weft.spec.load(file), folder / ".weft", Options(until_done=True)).go(look_around)
+
+
+def look_around(run: Run) -> None:
+    """Where this process, its Java and its Python processes listen, once while records flow."""
+    if run.phase == "running" and not LISTENING and Path("/proc/net/tcp").exists():
+        LISTENING.update(listening(family()))
+
+
+@told_by_the_system
+@pytest.mark.usefixtures("everything")
+def test_a_run_listens_on_loopback_only() -> None:
+    assert LISTENING, "Java listens for Python"
+    assert elsewhere(LISTENING) == set()
 
 
 def test_a_fork_gives_each_of_its_sinks_every_record_once(everything: tuple[Path, dict[str, Any]]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 FILE = "decisions.jsonl"
 ASIDE = ".jsonl.1"
+FILES = (FILE, "decisions.jsonl.1")
 BYTES_MAX = 1_000_000
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from weft.bodies.live.adding import plain_of
 from weft.bodies.live.moves import Asked
 from weft.bodies.live.view import RunView
+from weft.bodies.live.wanted import Wanted
 from weft.model import AddAt, CrashAt, MoveAt, PartitionAt, RemoveAt, RestartAt
-from weft.model.wishes import By, MoveTo, RemoveQuery
+from weft.model.wishes import MoveTo, RemoveQuery
 
 PAUSE_KNOWN_S = 10.0
 ANSWER = ".answer.json"
@@ -74,17 +76,7 @@ class Steering:
         What cannot be read is set aside.
         """
         try:
-            asked = json.loads(path.read_bytes())
-            by: By = "file" if asked.get("by") == "file" else "person"
-            reason = "the file says so" if by == "file" else "asked for"
-            if "add" in asked:
-                names = tuple(str(query["name"]) for query in asked["add"]["queries"])
-                return self.run.add(asked["add"], names, reason, by, asked.get("anyway") is True)
-            if isinstance(asked.get("remove"), str):
-                return self.run.ask(RemoveQuery(asked["remove"], reason, by))
-            homes = asked.get("homes") or {f"{asked['query']}.{asked['operator']}": asked["to"]}
-            if homes and all(isinstance(word, str) for pair in homes.items() for word in pair):
-                return self.run.ask(MoveTo(homes, reason, by))
+            return self._wished(msgspec.json.decode(path.read_bytes(), type=Wanted))
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             pass
         aside = path.with_suffix(UNREADABLE)
@@ -92,6 +84,13 @@ class Steering:
             os.replace(path, aside)
         self.run.note(f"a request could not be read and was set aside: {aside}")
         return None
+
+    def _wished(self, asked: Wanted) -> Asked:
+        if asked.add is not None:
+            return self.run.add(asked.add.plain(), asked.add.names, asked.reason, asked.by, asked.anyway)
+        if asked.remove is not None:
+            return self.run.ask(RemoveQuery(asked.remove, asked.reason, asked.by))
+        return self.run.ask(MoveTo(asked.moves, asked.reason, asked.by))
 
     def _pause_known(self, asked: Asked) -> bool:
         """A pause is known with the next commit; where none comes, the answer does not wait for it."""

@@ -19,7 +19,7 @@ from weft.bodies.live.mirrors.mirroring import Mirroring
 from weft.bodies.live.mirrors.words import FOLLOW, PACK, AskPack, Follow
 from weft.bodies.live.wire.credentials import credentials
 from weft.bodies.live.wire.line import Line
-from weft.bodies.live.wire.parties import COMMAND, Party, site
+from weft.bodies.live.wire.parties import A_COMMAND, site
 from weft.bodies.live.wire.port import Port
 from weft.protocol.stream_rule import Counted, taken_from
 from weft.spark.channels.channel import Fenced
@@ -263,7 +263,7 @@ def test_what_a_site_may_not_ask_for_is_refused_with_a_word(
 
 
 def test_a_command_gets_no_streams(ports: Ports, places: Places) -> None:
-    command = Port(credentials(ports.keys, Party(COMMAND, "x")), "d1", listen=None)
+    command = Port(credentials(ports.keys, A_COMMAND), "d1", listen=None)
     ports.all.append(command)
     command.start()
     assert places.port["a"].address is not None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +20,7 @@ import pytest
 
 from tests.bodies.live.moving import delivered, differing, expected, make
 from weft.bodies.live.processes.roll import living
+from weft.bodies.live.wire.authority import make_keys
 
 pytestmark = pytest.mark.spark
 RUN_S_MAX = 600.0
@@ -126,13 +129,38 @@ class Started:
         return "\n".join(path.read_text()[-1500:] for path in logs if path.exists())
 
 
+def with_a_desk_to_ask(folder: Path) -> Path:
+    """Give a deployment's desk an address, and another folder what a command needs to ask it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        told = f"desk: 127.0.0.1:{free.getsockname()[1]}\nkeys: keys\n"
+    with open(folder / "weft.yaml", "a", encoding="utf-8") as file:
+        file.write(told)
+    make_keys(folder / "keys", ["edge", "core"])
+    elsewhere = folder / "elsewhere"
+    (elsewhere / "keys").mkdir(parents=True, mode=0o700)
+    for name in ("weft.yaml", "keys/authority.pem", "keys/command.pem", "keys/command.key"):
+        shutil.copy(folder / name, elsewhere / name)
+    return elsewhere
+
+
+def asked_from(elsewhere: Path, command: str) -> Any:
+    """What a command prints where there is nothing but the file and its key."""
+    words = [sys.executable, "-m", "weft", command, str(elsewhere / "weft.yaml"), "--json"]
+    return json.loads(subprocess.run(words, check=True, capture_output=True, timeout=END_S_MAX).stdout)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["folder", "mirror"])
 def test_an_operator_moves_from_one_process_to_another_and_every_record_arrives_once(kind: str, tmp_path: Path) -> None:
     (tmp_path / "weft.yaml").write_text(f"{TWO_SITES}channels: {{kind: {kind}}}\n")
     (tmp_path / "lines.csv").write_text("".join(f"{v}\n" for v in range(RECORDS)))
+    elsewhere = with_a_desk_to_ask(tmp_path)
     run = Started(tmp_path)
     edge, core = run.pid("edge"), run.pid("core")
+    told = asked_from(elsewhere, "status")
+    assert (told["pid"], told["state"]) == (run.desk.pid, str(run.state))
+    assert {site: told["sites"][site]["pid"] for site in ("edge", "core")} == {"edge": edge, "core": core}
     assert len({edge, core, run.desk.pid}) == 3
     summary = run.end()
     [move] = summary["moves"]
@@ -205,8 +233,13 @@ def test_the_desk_is_killed_data_flows_on_and_the_next_desk_finds_what_runs(spar
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("who", ["a", "c", "desk"])
-def test_a_process_that_stands_still_for_a_while_disturbs_nothing(who: str, spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("who", "kind"),
+    [("a", "folder"), ("b", "folder"), ("c", "folder"), ("desk", "folder"), ("b", "mirror"), ("desk", "mirror")],
+)
+def test_a_process_that_stands_still_for_a_while_disturbs_nothing(
+    who: str, kind: str, spark: Any, tmp_path: Path
+) -> None:
     def disturb(run: Started) -> Started:
         pid = run.desk.pid if who == "desk" else run.pid(who)
         os.kill(pid, signal.SIGSTOP)
@@ -214,4 +247,4 @@ def test_a_process_that_stands_still_for_a_while_disturbs_nothing(who: str, spar
         os.kill(pid, signal.SIGCONT)
         return run
 
-    whole(spark, tmp_path, disturb)
+    whole(spark, tmp_path, disturb, kind=kind)

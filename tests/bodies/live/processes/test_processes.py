@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +18,12 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 import weft.spec
 from tests.bodies.drawn_moves import Fake
+from tests.bodies.live.open_sockets import elsewhere, listening
+from tests.bodies.live.wire.ports import Assailant, bad_frames, closed, hello, message, raw
+from tests.cli.cli_files import weft as command
+from tests.cli.cli_files import weft_json
 from weft.bodies.live import desk as live_desk
+from weft.bodies.live import steering
 from weft.bodies.live.directory import finding, offering
 from weft.bodies.live.processes import agent as live_agent
 from weft.bodies.live.processes import roll
@@ -24,10 +32,16 @@ from weft.bodies.live.processes.house import ProcessSites
 from weft.bodies.live.run import Options, Run
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import STOP, CannotRun
+from weft.bodies.live.transport import ROLL
 from weft.bodies.live.valid import valid
+from weft.bodies.live.wire.authority import make_keys
+from weft.bodies.live.wire.frames import BULK, Ask, framed
+from weft.bodies.live.wire.parties import A_COMMAND
 from weft.bodies.live.wire.parties import site as party_of
+from weft.bodies.live.wire.port import Port
 from weft.model.wishes import MoveTo
 from weft.plan.changing.task import Task
+from weft.plan.dataflow.sharing import as_written
 from weft.protocol.hosting import ConductorLimits, conductor
 from weft.protocol.reporting import FragmentNow, Measured, SiteNow
 from weft.spark.fragments.analysis import Analysis
@@ -366,3 +380,79 @@ def test_what_needs_sites_apart_is_refused_where_they_share_a_process(agents: Ag
     agents.file.write_text(f"{FILE}{more}\n")
     with pytest.raises(CannotRun, match=word):
         Run(weft.spec.load(agents.file), agents.state, Options()).go()
+
+
+def test_a_run_is_asked_from_elsewhere_over_its_desks_port(
+    agents: Agents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steering, "PAUSE_KNOWN_S", 0.0)  # nothing is ever committed here
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        agents.file.write_text(f"{FILE}desk: 127.0.0.1:{free.getsockname()[1]}\nkeys: keys\n")
+    make_keys(tmp_path / "keys", ["desk", "core"])
+    away = tmp_path / "elsewhere" / "weft.yaml"
+    (away.parent / "keys").mkdir(parents=True)
+    for name in ("weft.yaml", "keys/authority.pem", "keys/command.pem", "keys/command.key"):
+        shutil.copy(tmp_path / name, away.parent / name)
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs)
+    until((agents.state / "status.json").exists)
+    told = weft_json("status", away)
+    assert (told["alive"], told["pid"], told["state"]) == (True, os.getpid(), str(agents.state))
+    assert {site: one["up"] for site, one in told["sites"].items()} == {"desk": True, "core": True}
+    moved = weft_json("move", away, "q.small", "desk")
+    assert (moved["from"], moved["to"], moved.get("state", "done")) == ("core", "desk", "done")
+    refused = weft_json("move", away, "q.small", "moon", code=2)
+    assert refused["state"] == "refused"
+    assert "moon" in refused["why"]
+    assert "a command from elsewhere: move q.small to moon" in command("logs", away, "-n", 1_000).stdout
+    assert "stopped after" in command("stop", away).stdout
+    until(agents.over)
+    assert desk.error is None
+    assert "is not there" in command("status", away).stderr
+
+
+def told_more(story: Path, why: str, before: int) -> bool:
+    """Whether something is told once more."""
+    return story.read_text().count(why) > before
+
+
+def test_a_run_listens_on_loopback_only_and_is_not_disturbed_by_who_may_not_speak(agents: Agents) -> None:
+    for site in ("desk", "core"):
+        agents.start(site)
+    desk = Desk(agents)
+    until(desk.runs)
+    ports: list[Port] = [desk.run.sites.transport, agents.made["core"]._port]  # type: ignore[union-attr, list-item]
+    if Path("/proc/net/tcp").exists():
+        found = listening({os.getpid()})
+        assert {port.address for port in ports} < found
+        assert elsewhere(found) == set()
+    launched = {site: list(engine.launched) for site, engine in agents.engines.items()}
+    keys = agents.state / "keys"
+    make_keys(keys, ["desk", "core", "stranger"])
+    graph = roll.digest(as_written(desk.run.deployment))
+    stranger, story = party_of("stranger"), agents.state / "story.log"
+    for seed, port in enumerate(ports):
+        for party, said, why in (
+            (stranger, hello(party_of("core"), deployment=graph), "not to weft:site:core"),
+            (stranger, hello(stranger, deployment=graph) + message(ROLL, ROLL), "spoke in the name of roll"),
+            (stranger, hello(stranger, deployment=graph, stream=BULK) + framed(Ask("command", b"")), "bulk bytes"),
+            (A_COMMAND, hello(A_COMMAND), "a command may only ask"),
+        ):
+            before = story.read_text().count(why)
+            with raw(port, keys, party) as other:
+                other.sendall(said)
+                assert closed(other)
+            until(partial(told_more, story, why, before), why)
+        bad_frames(port, Assailant(keys, ("stranger",), ("stranger", "desk", "core"), graph), 150, seed, lambda: None)
+    assert desk.run.crashed == set()
+    assert {site: engine.launched for site, engine in agents.engines.items()} == launched
+    assert not list(agents.state.glob("requests/*"))
+    asked = desk.run.ask(MoveTo({"q.small": "desk"}))
+    until(lambda: asked.state != "asked")
+    assert asked.state == "done", asked.why
+    desk.run.stop()
+    until(agents.over)
+    assert desk.error is None

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import ssl
+import struct
 import threading
 import time
-from collections.abc import Callable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from weft.bodies.live.transport import Address
+from weft.bodies.live.transport import DESK, Address, host
 from weft.bodies.live.wire import frames
 from weft.bodies.live.wire.credentials import credentials
 from weft.bodies.live.wire.frames import WIRE_VERSION, Hello
-from weft.bodies.live.wire.parties import Party, site
+from weft.bodies.live.wire.parties import A_COMMAND, Party, site
 from weft.bodies.live.wire.port import Port
 from weft.protocol.messages import VERSION
 
@@ -123,3 +125,66 @@ def closed(connection: Any) -> bool:
     except OSError:
         return True
     return True
+
+
+def message(sender: Address, to: Address, data: bytes = b"forged", number: int = 1) -> bytes:
+    """A numbered message, whoever may send it."""
+    return frames.framed(frames.Carry(number, frames.enveloped(sender, to, data)))
+
+
+class Assailant(NamedTuple):
+    """Somebody with keys of some sites and of commands, who knows the names of all sites."""
+
+    keys: Path
+    own: tuple[str, ...]
+    names: tuple[str, ...]
+    deployment: str = "d1"
+
+
+def noise(who: Assailant, chance: random.Random, count: int) -> Iterator[bytes]:
+    """Frames that are none: noise, cut off, oversized, out of place, replayed and forged; requests that make no sense.
+
+    None asks for what its sender may have.
+    """
+    good = message(host(who.own[0]), Address("nobody", who.names[1]), b"x", 7)
+    others = [DESK, *(host(name) for name in who.names if name not in who.own)]
+    for _ in range(count):
+        match chance.randrange(7):
+            case 0:
+                yield struct.pack("<IB", chance.randrange(1, 60), 1) + chance.randbytes(chance.randrange(60))
+            case 1:
+                yield chance.randbytes(chance.randrange(1, 80))
+            case 2:
+                yield good[: chance.randrange(1, len(good))]
+            case 3:
+                size = chance.randrange(frames.FRAME_BYTES_MAX, 1 << 32)
+                yield struct.pack("<IB", size, chance.randrange(4)) + b"z" * 20
+            case 4:
+                to = host(chance.choice(who.names))
+                yield message(chance.choice(others), to, b"evil", chance.randrange(1 << 60))
+            case 5:
+                what = chance.choice(("follow", "fence", "pack", "command", "shell"))
+                yield frames.framed(frames.Ask(what, chance.randbytes(chance.randrange(40))))
+            case _:
+                at = chance.randrange(len(good))
+                yield good[:at] + bytes([chance.randrange(256)]) + good[at + 1 :]
+
+
+def bad_frames(port: Port, who: Assailant, count: int, seed: int, now_and_then: Callable[[], None]) -> None:
+    """So many bad frames, after a good hello, another's or none, several to a connection."""
+    chance = random.Random(seed)
+    done = 0
+    while done < count:
+        some = chance.randrange(1, 40)
+        party = chance.choice([*(site(name) for name in who.own), A_COMMAND])
+        says = party if chance.random() < 0.9 else site(chance.choice(who.names))
+        stream = chance.choice((frames.MESSAGES, frames.BULK))
+        with suppress(OSError), raw(port, who.keys, party if chance.random() < 0.9 else None) as other:
+            if chance.random() < 0.8:
+                other.sendall(hello(says, 1 + done, stream=stream, deployment=who.deployment))
+            other.sendall(b"".join(noise(who, chance, some)))
+            if chance.random() < 0.3:
+                other.shutdown(socket.SHUT_RDWR)
+        done += some
+        if chance.random() < 0.02:
+            now_and_then()

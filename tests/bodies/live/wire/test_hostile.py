@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import socket
 import ssl
 import struct
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.bodies.live.wire.ports import Ears, Ports, closed, hello, meet, raw, until
+from tests.bodies.live.wire.ports import Assailant, Ears, Ports, bad_frames, closed, hello, meet, message, raw, until
 from weft.bodies.live.transport import DESK, Address, host
-from weft.bodies.live.wire import frames
 from weft.bodies.live.wire.frames import FRAME_BYTES_MAX, Ack, Ask, Carry, Done, Pong, Refusal, framed
 from weft.bodies.live.wire.parties import THE_DESK, site
 from weft.bodies.live.wire.port import Port
@@ -49,11 +46,6 @@ class Target:
 @pytest.fixture
 def target(ports: Ports) -> Target:
     return Target(ports)
-
-
-def message(sender: Address, to: Address, data: bytes = b"forged", number: int = 1) -> bytes:
-    """A numbered message, whoever may send it."""
-    return framed(Carry(number, frames.enveloped(sender, to, data)))
 
 
 def test_no_tls_no_certificate_and_another_authority_are_refused(target: Target, foreign: Path) -> None:
@@ -177,45 +169,9 @@ def test_one_site_cannot_take_all_connections(target: Target, keys: Path, monkey
         manager.__exit__(None, None, None)
 
 
-def noise(chance: random.Random, count: int) -> Iterator[bytes]:
-    """Frames that are none: noise, cut off, oversized, out of place, replayed and forged."""
-    good = message(host("c"), Address("nobody", "b"), b"x", 7)
-    for _ in range(count):
-        match chance.randrange(6):
-            case 0:
-                yield struct.pack("<IB", chance.randrange(1, 60), 1) + chance.randbytes(chance.randrange(60))
-            case 1:
-                yield chance.randbytes(chance.randrange(1, 80))
-            case 2:
-                yield good[: chance.randrange(1, len(good))]
-            case 3:
-                yield struct.pack("<IB", chance.randrange(FRAME_BYTES_MAX, 1 << 32), chance.randrange(4)) + b"z" * 20
-            case 4:
-                yield message(host(chance.choice("ab")), host(chance.choice("abc")), b"evil", chance.randrange(1 << 60))
-            case _:
-                at = chance.randrange(len(good))
-                yield good[:at] + bytes([chance.randrange(256)]) + good[at + 1 :]
-
-
 def storm(target: Target, keys: Path, count: int, seed: int) -> None:
-    """So many bad frames, after a good hello or none, several to a connection."""
-    chance = random.Random(seed)
-    done = 0
-    while done < count:
-        some = chance.randrange(1, 40)
-        party = site("c") if chance.random() < 0.9 else None
-        try:
-            with raw(target.port, keys, party) as other:
-                if chance.random() < 0.8:
-                    other.sendall(hello(site("c"), 1 + done))
-                other.sendall(b"".join(noise(chance, some)))
-                if chance.random() < 0.3:
-                    other.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        done += some
-        if chance.random() < 0.02:
-            target.undisturbed()
+    """Bad frames from all sides, while the friend goes on."""
+    bad_frames(target.port, Assailant(keys, ("c",), ("a", "b", "c")), count, seed, target.undisturbed)
     until(lambda: sum(target.port.refused().values()) > 0)
     target.undisturbed()
     assert len(target.ports.told) < 2_000, "what is refused a thousand times must not be told a thousand times"

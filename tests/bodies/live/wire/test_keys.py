@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from tests.spec.spec_texts import GOOD
 from weft.bodies.live.wire.authority import KeysThere, make_keys, own_keys, valid_until
 from weft.bodies.live.wire.credentials import NoKey, credentials
-from weft.bodies.live.wire.parties import COMMAND, THE_DESK, Party, site
+from weft.bodies.live.wire.parties import A_COMMAND, THE_DESK, site
 from weft.cli.app import app
 
 
@@ -31,7 +31,7 @@ def test_keys_are_for_their_user_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "keys").stat().st_mode) == 0o700
     left = valid_until(tmp_path / "keys", site("a")) - datetime.datetime.now(datetime.UTC)
     assert datetime.timedelta(days=9) < left < datetime.timedelta(days=10, minutes=1)
-    for party in (site("a"), THE_DESK, Party(COMMAND, "x")):
+    for party in (site("a"), THE_DESK, A_COMMAND):
         assert credentials(tmp_path / "keys", party).party == party
 
 

@@ -13,7 +13,7 @@ from tests.bodies.live.wire.ports import Ears, Ports, meet, until
 from weft.bodies.live.transport import DESK, Address, host
 from weft.bodies.live.wire.credentials import credentials
 from weft.bodies.live.wire.line import Line
-from weft.bodies.live.wire.parties import COMMAND, THE_DESK, Party, home_of, site
+from weft.bodies.live.wire.parties import A_COMMAND, THE_DESK, home_of, site
 from weft.bodies.live.wire.port import Port
 from weft.protocol.connection import SpeakerLimits
 
@@ -21,8 +21,7 @@ from weft.protocol.connection import SpeakerLimits
 def test_an_address_lives_in_the_process_of_its_site_the_desk_or_a_command() -> None:
     assert home_of(host("a")) == site("a")
     assert home_of(DESK) == home_of(Address("controller")) == THE_DESK
-    assert home_of(Address(COMMAND, "x1")) == Party(COMMAND, "x1")
-    assert Party(COMMAND, "x1").uri == "weft:command"
+    assert A_COMMAND.uri == "weft:command"
 
 
 def test_messages_arrive_in_order_both_ways_and_to_their_own_addresses(ports: Ports) -> None:
@@ -143,18 +142,16 @@ def test_a_listener_that_restarts_hears_what_it_had_not_acknowledged(ports: Port
     until(lambda: ears.numbers == [1, 2])
 
 
-def test_a_command_has_no_address_and_is_answered_over_its_own_connection(ports: Ports) -> None:
+def test_who_cannot_be_called_is_answered_over_its_own_connection(ports: Ports) -> None:
     desk = ports.port(THE_DESK)
-    me = Address(COMMAND, "x1")
-    command = Port(
-        credentials(ports.keys, home_of(me)), "d1", listen=None, peers={THE_DESK: desk.address or ("", 0)}
-    )  # fmt: skip
-    ports.all.append(command)
-    assert command.start() is None
+    me = host("a")
+    hidden = Port(credentials(ports.keys, home_of(me)), "d1", listen=None, peers={THE_DESK: desk.address or ("", 0)})
+    ports.all.append(hidden)
+    assert hidden.start() is None
     ears = Ears()
-    command.open(me, ears)
+    hidden.open(me, ears)
     desk.open(DESK, lambda sender, data: desk.send(DESK, sender, b"answer to " + data))
-    command.send(me, DESK, b"status")
+    hidden.send(me, DESK, b"status")
     until(lambda: ears.heard == [(DESK, b"answer to status")])
 
 

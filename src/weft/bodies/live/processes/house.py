@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from weft.bodies.live.carrier import Tell
+from weft.bodies.live.commands.answering import Answering
 from weft.bodies.live.facts import Facts
 from weft.bodies.live.failing import RunFailed
 from weft.bodies.live.house import Learned
@@ -117,6 +118,7 @@ class ProcessSites:
             sweep_aside(self.deployment, self.state.folders)
             open_flows(self.deployment, self.state.folders, rate_changes(self.deployment.scenario))
         self.transport.open(ROLL, self._deliver)
+        Answering(self.state, self._story).at(self.transport)
         address = self.transport.start()
         assert address is not None
         roll.tell_desk(self.state, address)

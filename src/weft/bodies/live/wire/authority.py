@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from weft.bodies.live.wire.parties import COMMAND, DESK_ROLE, SITE, Party
+from weft.bodies.live.wire.parties import A_COMMAND, SITE, THE_DESK, Party
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -48,7 +48,7 @@ def file_name(party: Party) -> str:
 
 def parties_of(sites: Iterable[str]) -> list[Party]:
     """All who need a key in a deployment with these sites."""
-    return [*(Party(SITE, name) for name in sites), Party(DESK_ROLE), Party(COMMAND)]
+    return [*(Party(SITE, name) for name in sites), THE_DESK, A_COMMAND]
 
 
 def make_keys(folder: Path, sites: Iterable[str], days: int = DAYS, now: datetime.datetime | None = None) -> Made:

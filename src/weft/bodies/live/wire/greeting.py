@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from weft.bodies.live.wire import frames
 from weft.bodies.live.wire.credentials import Credentials
 from weft.bodies.live.wire.frames import WIRE_VERSION, Hello
-from weft.bodies.live.wire.parties import COMMAND, Party, named_in
+from weft.bodies.live.wire.parties import COMMAND, SITE, Party, named_in
 from weft.protocol.messages import VERSION
 
 HANDSHAKE_S_MAX = 5.0
@@ -102,6 +102,8 @@ async def greeted(streams: Streams, me: Self, admit: Callable[[Party], None]) ->
     _believed(hello, says, me)
     if hello.stream not in (frames.MESSAGES, frames.BULK):
         raise NotBelieved(f"{says} asks for a connection for `{hello.stream}`, which this version does not know")
+    if says.kind == COMMAND and hello.stream != frames.BULK:
+        raise NotBelieved("a command may only ask: it has no messages to say")
     admit(says)
     writer.write(frames.framed(me.hello(hello.stream)))
     return hello
@@ -130,6 +132,9 @@ def _believed(hello: Hello, expected: Party, me: Self) -> Hello:
     if hello.wire != WIRE_VERSION or hello.weft != VERSION:
         theirs, ours = f"{hello.wire}.{hello.weft}", f"{WIRE_VERSION}.{VERSION}"
         raise NotBelieved(f"{says} speaks version {theirs}, this process {ours}; install the same Weft on both")
-    if hello.deployment != me.deployment and says.kind != COMMAND:
+    if says.site and says.kind != SITE:
+        raise NotBelieved(f"{says}: only sites have names")
+    # A command may hold a file that has changed since.
+    if hello.deployment != me.deployment and COMMAND not in (says.kind, me.credentials.party.kind):
         raise NotBelieved(f"{says} runs another deployment; give both the same file")
     return hello

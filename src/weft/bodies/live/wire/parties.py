@@ -1,7 +1,7 @@
 """Who is at the other end of a connection? A process: that of a site, the desk's, or that of a command.
 
 A certificate names one party as a URI, `weft:site:gw-1`, `weft:desk` or `weft:command`. A process speaks for the
-addresses of its party and for no others; all commands share one key, and each has an id of its own.
+addresses of its party and for no others. All commands share one key and are one party: they only ask.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SITE, DESK_ROLE, COMMAND = "site", "desk", "command"
 
 
 class Party(NamedTuple):
-    """A process: its kind, and the site, or the id of a command."""
+    """A process: its kind, and its site where it is that of one."""
 
     kind: str
     site: str = ""
@@ -29,6 +29,7 @@ class Party(NamedTuple):
 
 
 THE_DESK = Party(DESK_ROLE)
+A_COMMAND = Party(COMMAND)
 
 
 def site(name: str) -> Party:
@@ -38,8 +39,6 @@ def site(name: str) -> Party:
 
 def home_of(address: Address) -> Party:
     """The process in which an address lives."""
-    if address.role == COMMAND:
-        return Party(COMMAND, address.site)
     return site(address.site) if address.site else THE_DESK
 
 

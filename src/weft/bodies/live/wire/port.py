@@ -1,7 +1,7 @@
 """How does a process reach the others? One port, in a thread of its own: a `Transport` over TLS, and bulk bytes beside.
 
-Messages to a peer go over the connection that this process has made to it; to a peer without an address, as a command
-has none, over the last one that it has made to us. What a connection that breaks takes along is said again over the
+Messages to a peer go over the connection that this process has made to it; to a peer whose address is not known, over
+the last one that it has made to us. What a connection that breaks takes along is said again over the
 next one (`protocol/connection`). Bulk bytes have connections of their own, so that no message waits behind them.
 """
 
