@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from benchmarks._bench import ROOT, Found, Setting, go, line, spark, spread, turns
 
 import weft
+from benchmarks._bench import ROOT, Found, Setting, go, line, spark, spread, turns
 from weft.bodies.live.run import Options, Run
 from weft.model import Deployment, dataflow
 

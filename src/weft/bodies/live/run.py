@@ -23,6 +23,7 @@ from weft.bodies.live.directory.finding import Finding
 from weft.bodies.live.embedded import EmbeddedSites
 from weft.bodies.live.every import Every
 from weft.bodies.live.failing import RunFailed, failed
+from weft.bodies.live.feedback.desk import DeskFeedback
 from weft.bodies.live.house import House
 from weft.bodies.live.measure import Meter
 from weft.bodies.live.measurements import Measurements
@@ -99,6 +100,7 @@ class Run:
         self.advising: Advising | None = None
         self.finding: Finding | None = None
         self._balancing: DeskBalancing | None = None
+        self._feedback: DeskFeedback | None = None
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
@@ -172,6 +174,8 @@ class Run:
             self._balancing = DeskBalancing(
                 balance, self.changes, self._controlling, self._reports, lambda text: self._story(f"# {text}"), advises
             )
+        if self.deployment.control.relief is not None:
+            self._feedback = DeskFeedback(self.changes, self._reports)
         self._controlling.tell_desk, self.changes.hand_on = desk.tell, self._controlling.wish
         self._controlling.start()
         self.phase = "launching"
@@ -379,6 +383,8 @@ class Run:
                 self.advising.look(self.flowed_s(), self.progress, self.crashed)
             if self._balancing is not None and self.flowing_s is not None:
                 self._balancing.look()
+            if self._feedback is not None and self.flowing_s is not None:
+                self._feedback.look()
             self.state.tell("status.json", self.status())
         flowing.beat(self.state.folders)
         if self._controlling is not None:
