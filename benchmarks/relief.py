@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 CASES = {
     "meters": Case("readings_1", "gw-1", "north", "meters_1"),
-    "network": Case("flows_1", "edge-1", "heavy", "sized_1"),
+    "network": Case("dns", "resolver", "lookups", "asked"),
 }
 
 
