@@ -61,6 +61,16 @@ def quiet(control: Control, used: float, rate_per_s: float = 120.0) -> Deploymen
     return world(control, (), costs, Poisson(rate_per_s), promise_ms=2000.0)
 
 
+def used_at_end(seed: int) -> float:
+    """The share of what its site can do that a ramp asks for when it has risen."""
+    deployment, _ = ramp(seed)
+    source, last = deployment.sources[0], deployment.scenario[-1]
+    assert isinstance(source.arrivals, Constant | Poisson)
+    assert isinstance(last, RateAt)
+    costs = [one.cost_ms.values[0] for one in deployment.queries[0].operators if one.cost_ms is not None]
+    return source.arrivals.rate_per_s * last.rate[source.name] * sum(costs) / 1000.0
+
+
 def ramp(seed: int, relieves: bool = True) -> tuple[Deployment, float]:
     """A ramp drawn from a seed, and how long to look: a source comes to give two to four times as much."""
     rng = Random(seed)

@@ -355,17 +355,32 @@ def test_status_says_nothing_of_advice_where_nobody_asked(tmp_path: Path) -> Non
     assert "advice" not in weft("status", file).stdout
 
 
+NEXT_BEST = {
+    "homes": {"hourly_use.valid": "gw-2"}, "latency_ms": 50.0, "utilisation": {"gw-2": 0.9}, "keeps": True
+}  # fmt: skip
+ADVISED = {
+    "number": 3, "at_s": 35.0, "until_s": 35.0, "times": 1, "by": "place", "who": "balance", "moves": MOVES,
+    "reason": "latency 40 ms instead of without bound", "state": "advised", "why": "",
+    "numbers": {
+        "objective": {"name": "latency", "before": None, "after": 40.0}, "price": 10.0, "why": {},
+        "busy": {"gw-1": {"before": 1.2, "after": 0.3}, "district": {"before": 0.1, "after": 0.55}},
+    },
+}  # fmt: skip
 DECISION = {
     "number": 1, "at_s": 25.0, "until_s": 25.0, "times": 1, "by": "relief", "who": "promise", "moves": MOVES,
     "reason": "hourly_use.valid leaves gw-1: 7.6 s expected in 5 s against a promise of 5 s; district keeps it",
     "state": "asked", "why": "",
     "numbers": {
         "slack_ms": {"hourly_use.valid": -2600.0}, "bias_ms": 20.0, "utilisation": {"gw-1": 1.5, "district": None},
-        "sources": {"readings": {"at_horizon_per_s": 600.0, "by": "trend"}},
+        "sources": {"readings": {"at_horizon_per_s": 600.0, "by": "trend"}}, "site": "gw-1",
+        "operators": {
+            "hourly_use.valid": {"in_per_s": 600.0, "load": 1.5}, "hourly_use.mean": {"in_per_s": 6.0, "load": 0.0},
+        },
         "tried": [
             {"homes": {"hourly_use.valid": "district"}, "latency_ms": 41.0, "utilisation": {"district": 0.6},
-             "keeps": True}
+             "keeps": True}, NEXT_BEST,
         ],
+        "next_best": NEXT_BEST,
     },
 }  # fmt: skip
 
@@ -384,6 +399,13 @@ def test_explain_shows_what_was_decided_and_by_which_numbers(tmp_path: Path) -> 
     assert first == f"25 s, relief, done: {DECISION['reason']}"
     assert lines[0] == "  time left by then: hourly_use.valid -2,600.0 ms; not from sites: 20.0 ms"
     assert lines[1] == "  at the horizon: readings 600.0/s (by trend); use of sites: gw-1 150%, district without end"
-    assert lines[2] == "  with hourly_use.valid at district: 41.0 ms, district 60%, keeps all promises"
-    assert lines[3] == f"30 s, relief, not done: {DECISION['reason']}; site gw-1 rests"
+    assert lines[2] == "  at gw-1 then, by load: hourly_use.valid 600.0/s, 150%; hourly_use.mean 6.0/s, 0%"
+    assert lines[3] == "  with hourly_use.valid at district: 41.0 ms, district 60%, keeps all promises"
+    assert lines[4] == "  with hourly_use.valid at gw-2: 50.0 ms, gw-2 90%, keeps all promises, next best"
+    assert lines[5] == f"30 s, relief, not done: {DECISION['reason']}; site gw-1 rests"
     assert [one["state"] for one in weft_json("explain", file, "--decisions")["decisions"]] == ["done", "declined"]
+    log.write(ADVISED)
+    assert weft("explain", file, "--decisions").stdout.splitlines()[-2:] == [
+        "35 s, place, advised: latency 40 ms instead of without bound",
+        "  latency without bound then 40.0, a move costs 10.0; use of sites: gw-1 120% then 30%, district 10% then 55%",
+    ]

@@ -108,7 +108,7 @@ def test_fork_messages_travel_as_json_within_bounds() -> None:
     for message in (AskFork(3, 2), GiveFork(1, 0)):
         assert decode(encode(message)) == message
     with pytest.raises(BadMessage, match="malformed"):
-        decode(b'{"weft": 6, "message": {"type": "AskFork", "stamp": 0, "handovers": 1}}')
+        decode(b'{"weft": 7, "message": {"type": "AskFork", "stamp": 0, "handovers": 1}}')
 
 
 def test_a_restored_member_goes_on_as_the_first_would() -> None:

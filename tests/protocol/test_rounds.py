@@ -99,6 +99,10 @@ def test_a_rule_wishes_what_pays_by_what_was_measured_and_says_for_whom() -> Non
     assert wish.who == BALANCE
     assert {shift.of for shift in wish.shifts} <= {"q.one", "q.two"}
     assert "instead of without bound" in wish.reason
+    assert wish.numbers["objective"]["before"] is None
+    assert wish.numbers["price"] == 1.0
+    (left,) = {shift.before for shift in wish.shifts}
+    assert wish.numbers["busy"][left]["before"] > 1.0 > wish.numbers["busy"][left]["after"]
     (urgent,) = desires(world(), [seen(600.0, kept=False)], AT_A)
     assert urgent.who == PROMISE
     assert urgent.reason.startswith("the promise of q is broken; ")

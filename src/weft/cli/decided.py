@@ -43,6 +43,19 @@ def decision_lines(entry: dict[str, Any]) -> list[str]:
         )
         used = ", ".join(f"{site} {_share(share)}" for site, share in numbers.get("utilisation", {}).items())
         lines.append(f"  at the horizon: {', '.join(rates)}; use of sites: {used}")
+    if "operators" in numbers:
+        loads = (
+            f"{stream} {number(one['in_per_s'])}/s, {_share(one['load'])}"
+            for stream, one in numbers["operators"].items()
+        )
+        lines.append(f"  at {numbers['site']} then, by load: {'; '.join(loads)}")
+    if "objective" in numbers:
+        one = numbers["objective"]
+        used = ", ".join(
+            f"{site} {_share(each['before'])} then {_share(each['after'])}" for site, each in numbers["busy"].items()
+        )
+        gain = f"{one['name']} {_value(one['before'])} then {_value(one['after'])}"
+        lines.append(f"  {gain}, a move costs {number(numbers['price'])}; use of sites: {used}")
     if "loads" in numbers:
         marks = ", ".join(f"{mark} {share:.0%}" for mark, share in numbers["marks"].items())
         loads = (
@@ -52,12 +65,21 @@ def decision_lines(entry: dict[str, Any]) -> list[str]:
         )
         lines.append(f"  load: {', '.join(loads)}; marks: {marks}")
     for tried in numbers.get("tried", []):
-        where = ", ".join(f"{stream} at {site}" for stream, site in tried["homes"].items())
-        used = ", ".join(f"{site} {_share(share)}" for site, share in tried["utilisation"].items())
-        word = "keeps all promises" if tried["keeps"] else "does not"
-        latency = "without end" if tried["latency_ms"] is None else f"{number(tried['latency_ms'])} ms"
-        lines.append(f"  with {where}: {latency}, {used}, {word}")
+        word = ", next best" if tried == numbers.get("next_best") else ""
+        lines.append(f"  with {_tried(tried)}{word}")
     return lines
+
+
+def _tried(one: dict[str, Any]) -> str:
+    where = ", ".join(f"{stream} at {site}" for stream, site in one["homes"].items())
+    used = ", ".join(f"{site} {_share(share)}" for site, share in one["utilisation"].items())
+    word = "keeps all promises" if one["keeps"] else "does not"
+    latency = "without end" if one["latency_ms"] is None else f"{number(one['latency_ms'])} ms"
+    return f"{where}: {latency}, {used}, {word}"
+
+
+def _value(value: float | None) -> str:
+    return "without bound" if value is None else number(value)
 
 
 def _share(value: float | None) -> str:

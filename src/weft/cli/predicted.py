@@ -26,16 +26,23 @@ def compared(before: Placed, measured: dict[str, Any], flowed_s: float) -> dict[
     """The same of what was measured in `flowed_s` seconds."""
     from weft.bodies import twin
     from weft.plan.judging.batch_projection import project_on_spark
+    from weft.plan.judging.projection import project
 
-    costs = before.model_costs(False)
-    if costs is None or not flowed_s:
+    if not flowed_s:
         return {}
-    projected = project_on_spark(before.deployment, before.placement, costs)
+    costs = before.model_costs(False)
+    projected = (
+        project(before.deployment, before.placement)
+        if costs is None
+        else project_on_spark(before.deployment, before.placement, costs)
+    )
     result = twin.run(before.deployment, before.placement, flowed_s, costs=costs)
     found: dict[str, Any] = {}
     for query in before.deployment.queries:
         plan = projected[query.name]
-        seen, twins = measured.get(query.name), result.queries[query.name]["after_start_ms"]
+        # By the ideal model there is no start.
+        twins = result.queries[query.name]["latency_ms" if costs is None else "after_start_ms"]
+        seen = measured.get(query.name)
         one: dict[str, Any] = {
             "plan": {"p50": _rounded(plan.p50_ms), "p95": _rounded(plan.p95_ms)},
             "twin": None if twins is None else {key: _rounded(twins[key]) for key in QUANTILES},

@@ -28,6 +28,7 @@ from weft.cli.output import (
 )
 from weft.cli.placing import level_lines, placed
 from weft.cli.predicted import PREDICTED_HEAD, predicted, predicted_rows
+from weft.cli.stories import STORIES_HEAD, stories, stories_rows
 from weft.cli.tables import (
     FRAGMENT_HEAD,
     MOVE_HEAD,
@@ -60,7 +61,8 @@ def run(
         typer.Option("--fresh", help="Start over: remove this deployment's state and results, by its own records."),
     ] = False,
     twin: Annotated[
-        bool, typer.Option("--twin", help="Say at the end what plan and twin had predicted, beside what was measured.")
+        bool,
+        typer.Option("--twin", help="Say at the end what plan and twin had predicted and changed, beside what came."),
     ] = False,
     processes: Annotated[
         bool, typer.Option("--processes", help="Every site in a process of its own, with a Spark of its own.")
@@ -107,6 +109,7 @@ def run(
     summary["warnings"] = [*warnings, *(one for one in summary.get("warnings", []) if one not in warnings)]
     if before is not None:
         summary["predicted"] = predicted(before, summary)
+        summary["stories"] = stories(before, summary)
     if json:
         print_json(summary)
     else:
@@ -181,6 +184,17 @@ def _headline(flowed_s: float, run: Any) -> str:
     return f"stopped; the same command resumes ({flowed})"
 
 
+def _print_stories(found: dict[str, Any]) -> None:
+    """What was changed in the twin, beside what was changed live."""
+    if "failed" in found:
+        say(f"the twin has no story: {found['failed']}")
+    elif found and not found["changes"]:
+        say("nothing was changed, neither in the twin nor live")
+    elif found:
+        print_table(f"changes in the twin ({found['model']} model) and live", STORIES_HEAD, stories_rows(found))
+    say("")
+
+
 def _print(
     file: Path, state: Path | None, deployment: Deployment, folder: Path, summary: dict[str, Any], driven: Drive
 ) -> None:
@@ -202,6 +216,7 @@ def _print(
     if "predicted" in summary:
         print_table("predicted against measured, after the start", PREDICTED_HEAD, predicted_rows(summary["predicted"]))
         say("")
+        _print_stories(summary["stories"])
     say("results")
     for query in deployment.queries:
         for sink in query.sinks:

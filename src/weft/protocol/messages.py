@@ -1,6 +1,6 @@
 """What sites say to one another: typed, versioned, of bounded size; JSON on the wire, so that a person can read it.
 
-    {"weft": 6, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3, "task": ["..."]}}
+    {"weft": 7, "message": {"type": "StartFragment", "fragment": "f1", "epoch": 3, "task": ["..."]}}
 
 A peer of a newer version is refused, never half understood: a change to a message raises VERSION.
 """
@@ -14,6 +14,7 @@ from weft.protocol.balancing.words import MESSAGES
 from weft.protocol.change_messages import MESSAGES as CHANGES
 from weft.protocol.directory.words import MESSAGES as DIRECTORY
 from weft.protocol.exclusion.words import MESSAGES as EXCLUSION
+from weft.protocol.feedback.words import MESSAGES as FEEDBACK
 from weft.protocol.reporting.words import MESSAGES as REPORTING
 from weft.protocol.scaling.words import MESSAGES as SCALING
 from weft.protocol.words import REASON_CHARS_MAX, Epoch, Message, Name, Parcel, Reason
@@ -38,7 +39,7 @@ __all__ = [
     "encode",
 ]
 
-VERSION = 6
+VERSION = 7
 MESSAGE_BYTES_MAX = 1 << 20
 
 
@@ -144,6 +145,7 @@ AnyMessage = (
     | REPORTING
     | AGENTS
     | DIRECTORY
+    | FEEDBACK
 )
 
 

@@ -190,14 +190,8 @@ def _source_problem(source: Source, folder: str, data: bool) -> str | None:
     pattern = absolute(source.path, folder)
     matched = [Path(pattern)] if os.path.lexists(pattern) else []
     matched = matched or [Path(hit) for hit in islice(_hits(pattern), _LOOKED_AT_MAX)]
-    if not matched and not data:
-        return None
     if not matched:
-        remedy = f"; {GENERATOR} there makes example data" if Path(folder, GENERATOR).is_file() else ""
-        holder = os.path.dirname(source.path)
-        if not remedy and source.facts.seen_by_name and os.path.isdir(absolute(holder, folder)):
-            remedy = f"; to start before data come, name the folder: `path: {brief(holder or '.')}`"
-        return f"no file or folder matches `{brief(source.path)}` in {Path(folder).resolve()}{remedy}"
+        return _nothing_matches(source, source.path, folder) if data else None
     if os.path.lexists(pattern):
         if os.path.basename(pattern).startswith(("_", ".")) and not os.path.isdir(pattern):
             return f"Spark passes over files whose names begin with `{os.path.basename(pattern)[0]}`; rename it"
@@ -209,6 +203,14 @@ def _source_problem(source: Source, folder: str, data: bool) -> str | None:
         if not os.access(hit, wanted):
             return f"`{brief(hit)}` may not be read; check its permissions"
     return None
+
+
+def _nothing_matches(source: Source, path: str, folder: str) -> str:
+    remedy = f"; {GENERATOR} there makes example data" if Path(folder, GENERATOR).is_file() else ""
+    holder = os.path.dirname(path)
+    if not remedy and source.facts.seen_by_name and os.path.isdir(absolute(holder, folder)):
+        remedy = f"; to start before data come, name the folder: `path: {brief(holder or '.')}`"
+    return f"no file or folder matches `{brief(path)}` in {Path(folder).resolve()}{remedy}"
 
 
 def _state_problem(source: Source, folder: str, state: str) -> str | None:

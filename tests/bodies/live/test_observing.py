@@ -70,6 +70,18 @@ def committed(meter: Meter, rows: int, total: int, low_ms: float, high_ms: float
     meter.committed(Committed("f", "q", True, 0, rows, total, 1_000.0, births))
 
 
+def test_the_rate_of_a_source_is_of_what_comes_also_where_a_long_batch_has_not_taken_it(clock: list[float]) -> None:
+    meter, counted = Meter(world()), Counted()
+    observer = Observer(world(), meter)
+    rates = []
+    for taken, waiting in ((1_000, 0), (1_000, 500), (1_000, 1_000), (2_000, 500), (1_500, 500), (2_500, 1_000)):
+        meter.timed["f", "s"], meter.at_source["f", "s"] = taken, waiting
+        counted.saw(taken, taken, 1.0)
+        rates.append(observer.observe(0.0, counted, ()).sources["s"].rate_per_s)
+        clock[0] += 5.0
+    assert rates[1:] == [100.0, 100.0, 100.0, 0.0, 200.0], "what was looked at amid a batch is made good"
+
+
 def test_rates_are_of_the_period_and_all_else_of_the_run(clock: list[float]) -> None:
     meter, counted = Meter(world()), Counted()
     observer = Observer(world(), meter)

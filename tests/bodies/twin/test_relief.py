@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bodies.relief_worlds import AT_GATE, quiet, ramp, tripled
+from tests.bodies.relief_worlds import AT_GATE, quiet, ramp, tripled, used_at_end
 from weft.bodies.twin import Result, run
 from weft.model import Advise, Control, Relief
 
@@ -65,6 +65,14 @@ def test_in_a_quiet_run_of_ten_minutes_nothing_moves(used: float) -> None:
     result = run(quiet(ON, used), AT_GATE, seconds=600, seed=1)
     assert result.changes == []
     assert result.queries == run(quiet(OFF, used), AT_GATE, seconds=600, seed=1).queries
+
+
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(1000), marks=pytest.mark.long)])
+def test_a_ramp_that_ends_below_nine_tenths_of_what_its_site_can_do_moves_nothing(seeds: range) -> None:
+    low = [seed for seed in seeds if used_at_end(seed) < 0.9]
+    assert len(low) >= len(seeds) // 20
+    moved = [seed for seed in low if run(ramp(seed)[0], AT_GATE, seconds=ramp(seed)[1], seed=seed).changes]
+    assert len(moved) <= len(low) // 20, moved
 
 
 @pytest.mark.parametrize(("seeds", "least"), [(range(10), 1.0), pytest.param(range(250), 0.9, marks=pytest.mark.long)])

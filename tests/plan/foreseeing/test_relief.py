@@ -61,7 +61,7 @@ def told(rates: Sequence[float], deployment: Deployment | None = None, running: 
 
 
 def test_the_greatest_load_leaves_for_the_site_that_keeps_all_promises_and_is_then_least_busy() -> None:
-    found = told([100.0] * 6 + [110.0 + 15 * at for at in range(8)])
+    found = told([100.0] * 6 + [110.0 + 15 * at for at in range(9)])
     assert found is not None
     assert found.homes == {"suspicious.hourly": "district"}
     assert found.reason.startswith("suspicious.hourly leaves gw-1: ")
@@ -72,16 +72,32 @@ def test_the_greatest_load_leaves_for_the_site_that_keeps_all_promises_and_is_th
     assert [(one["homes"], one["keeps"]) for one in found.numbers["tried"]][:2] == [
         ({"suspicious.hourly": "district"}, True), ({"suspicious.hourly": "gw-2"}, False),
     ]  # fmt: skip
-    earlier = told([100.0] * 6 + [110.0 + 15 * at for at in range(7)], world(promise_ms=2000.0))
-    assert earlier is not None
-    assert earlier.reason.endswith("district keeps all promises; next best gw-2")
+    larger = world((Site("gw-1"), Site("gw-2", 1.2), Site("district", 2.0)))
+    either = told([100.0] * 6 + [110.0 + 15 * at for at in range(9)], larger)
+    assert either is not None
+    assert either.reason.endswith("district keeps all promises; next best gw-2")
+    assert found.numbers["next_best"] is None
+    assert either.numbers["next_best"] == either.numbers["tried"][1]
+    assert list(either.numbers["operators"]) == ["suspicious.hourly", "suspicious.valid"], "the greatest load first"
+    hourly, valid = either.numbers["operators"].values()
+    assert hourly["in_per_s"] == valid["in_per_s"] > 230.0
+    assert hourly["load"] == pytest.approx(3 * valid["load"], rel=1e-3)
 
 
-def test_it_is_foreseen_while_the_site_still_has_room() -> None:
-    rates = [100.0] * 6 + [110.0 + 15 * at for at in range(8)]
+def test_it_is_foreseen_while_the_site_still_has_room_and_not_before_work_is_about_to_pile_up() -> None:
+    rates = [100.0] * 6 + [110.0 + 15 * at for at in range(9)]
+    assert rates[-1] == 230.0
     found = told(rates)
     assert found is not None, "gw-1 does 250 a second"
     assert found.spot.in_s > 10
+    ahead = outlook(world(), [seen(rate, 5.0 * at) for at, rate in enumerate(rates[:-1], 1)], AT_GATE, 60.0)
+    assert ahead.expected(AT_GATE).latency_ms["suspicious"][-1] > 5000.0, "a rise that goes on would break the promise"
+    assert told(rates[:-1]) is None, "but most rises end, and nothing is lost by waiting"
+
+
+def test_a_rise_that_ends_below_what_the_site_does_moves_nothing() -> None:
+    rates = [100.0] * 6 + [110.0 + 15 * at for at in range(8)] + [215.0] * 10
+    assert [told(rates[:upto]) for upto in range(10, len(rates) + 1)] == [None] * (len(rates) - 9)
 
 
 @pytest.mark.parametrize("rates", [[100.0] * 20, [240.0] * 20, [0.0] * 20, [100.0], []])

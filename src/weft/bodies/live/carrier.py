@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from weft.bodies.live.transport import DESK, Address, Transport, balancer, directory, host
+from weft.bodies.live.transport import DESK, Address, Transport, balancer, delays, directory, host
 from weft.protocol.balancing import Check, balanced_site, balancer_name
 from weft.protocol.machine import (
     CancelTimer,
@@ -41,6 +41,7 @@ class Peers(NamedTuple):
 
 HOSTS = Peers(host, lambda address: address.site)
 THE_DESK_ALONE = Peers(lambda name: DESK, lambda address: THE_DESK)
+DELAYS = Peers(delays, lambda address: address.site)
 DIRECTORIES = Peers(directory, lambda address: address.site or THE_DESK)
 
 

@@ -77,9 +77,11 @@ class Meter:
         self.counts = Counts()
         self.uptime = Uptime()
         self.timed: dict[tuple[str, str], int] = {}
+        self.at_source: dict[tuple[str, str], int] = {}  # of timed sources: records that wait to be taken
         self.bad: dict[tuple[str, str], int] = {}
         self.sinks: dict[str, int] = {}
         self.late: dict[str, int] = {}  # by where they were put down or counted
+        self._came: dict[str, int] = {}
         self._given: dict[str, int] = {}
         self._latencies: dict[str, Latencies] = {}
         self._spans: dict[str, int] = {}
@@ -219,6 +221,14 @@ class Meter:
         """Records that a source has offered; fragments that read it side by side see the same ones."""
         timed = [rows for (_, source), rows in list(self.timed.items()) if source == name]
         return max([self.counts.records_of(name), *timed])
+
+    def came(self, name: str) -> int:
+        """Records that have come from a source, those that no batch has taken yet too."""
+        reached = {key for key in (*self.timed, *self.at_source) if key[1] == name}
+        timed = [self.timed.get(key, 0) + self.at_source.get(key, 0) for key in reached]
+        # What is taken and what waits are looked at one after the other: a batch between them is missing for a moment.
+        self._came[name] = max([self.counts.records_of(name), *timed, self._came.get(name, 0)])
+        return self._came[name]
 
     def bad_of(self, name: str) -> int:
         """Bad records that were left out of a source."""

@@ -22,7 +22,7 @@ from weft.model import (
     sink_name,
 )
 from weft.plan.judging.promises import judged, kept
-from weft.protocol.counting import came
+from weft.protocol import counting
 
 PERIOD_S_MIN = 0.5  # of a shorter one rates would tell nothing
 
@@ -64,7 +64,9 @@ class Observer:
         self._then_s = now_s
         found, waiting, sizes = progress.operators(), progress.waiting(), progress.state_kb()
         sources = {one.name: self.meter.source(one.name) for one in self.deployment.sources}
-        rates = {name: ObservedSource(self._per_s(("source", name), count)) for name, count in sources.items()}
+        # A site that is asked too much takes long batches: what it takes in a period tells nothing of what comes.
+        came = {name: self.meter.came(name) for name in sources}
+        rates = {name: ObservedSource(self._per_s(("source", name), count)) for name, count in came.items()}
         operators = {
             stream: self._operator(stream, found.get(stream, {}), waiting.get(stream, 0), sizes.get(stream))
             for query in self.deployment.queries
@@ -80,7 +82,7 @@ class Observer:
         self._counts[what] = count
         if before is None or self._period_s < PERIOD_S_MIN:
             return None
-        return came(before, count)
+        return counting.came(before, count)
 
     def _per_s(self, what: Hashable, count: float | None) -> float | None:
         new = None if count is None else self._new(what, count)

@@ -13,6 +13,7 @@ from weft.bodies.live.controlling import Controlling
 from weft.bodies.live.decision_file import DecisionFile
 from weft.bodies.live.desk import DeskBody
 from weft.bodies.live.directory.finding import Finding
+from weft.bodies.live.feedback.desk import DeskFeedback
 from weft.bodies.live.house import House
 from weft.bodies.live.measurements import Measurements
 from weft.bodies.live.progress import Progress
@@ -55,6 +56,7 @@ class Parts:
             self.balancing = DeskBalancing(
                 balance, changes, self.controlling, self.reports, lambda text: story(f"# {text}"), advises
             )
+        self.feedback = DeskFeedback(changes, self.reports) if deployment.control.relief is not None else None
         self.controlling.tell_desk, changes.hand_on = self.desk.tell, self.controlling.wish
 
     def start(self) -> None:

@@ -83,9 +83,13 @@ class Progress:
     def look(self) -> None:
         """Put together what has been reported since the last look."""
         self._follow()
+        timed = {one.name for one in self.meter.deployment.sources if one.facts.timed}
         for fragment, now in self._reported():
             for source, rows in now.sources.items():
                 self.meter.timed[fragment.id, source] = rows
+            for one in now.waiting:
+                if one.segments is None and one.stream in timed:
+                    self.meter.at_source[fragment.id, one.stream] = one.records
             for sink, rows in now.sinks.items():
                 self.meter.holds(sink, rows)
             for place, rows in now.late.items():

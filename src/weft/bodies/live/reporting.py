@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
@@ -23,10 +24,12 @@ from weft.protocol.balancing import BalanceFrom
 from weft.protocol.messages import REASON_CHARS_MAX, BadMessage, Message, decode, encode
 from weft.protocol.reporting import (
     AskReport,
+    Measured,
     Outbox,
     Reported,
     SettleSinks,
     SinksSettled,
+    SiteNow,
     SourcesEnd,
     SourcesMayEnd,
 )
@@ -35,6 +38,19 @@ PERIOD_S = 0.5
 STARTING_PERIOD_S = 0.1
 LOOK_AFTER_S = 1.0
 AGAIN_S = 2.0
+
+
+class Attending(Protocol):
+    """What looks at all that a site measures, hears what its desk says, and adds to what the site tells of itself."""
+
+    def hear(self, message: Message) -> None:
+        """The desk has said something that is not for who reports."""
+
+    def look(self, measured: Measured, measured_s: float) -> None:
+        """Something was measured at a moment."""
+
+    def told(self, now: SiteNow) -> SiteNow:
+        """How the site stands, with what is known here."""
 
 
 class NotWanted(RuntimeError):
@@ -51,6 +67,7 @@ class Reporting:
         self.site = site
         self.used_s: float | None = None
         """CPU seconds that tasks have taken in this life, as last measured."""
+        self.attending: list[Attending] = []
         self._balancing = balancing
         self._engine = engine
         self._transport = transport
@@ -130,6 +147,9 @@ class Reporting:
                     self._send(self._settle(asked))
                 case BalanceFrom() as told:
                     self._balancing.hear(told)
+                case other:
+                    for one in self.attending:
+                        one.hear(other)
 
     def _report(self) -> None:
         asked, self._asked = self._asked, 0
@@ -144,6 +164,9 @@ class Reporting:
             self._outbox.add(event)
         self._balancing.look(measured, measured_s)
         now = msgspec.structs.replace(measured.now, balance=self._balancing.now())
+        for one in self.attending:
+            one.look(measured, measured_s)
+            now = one.told(now)
         for report in self._outbox.reports(now, time.time() * 1000, asked):
             self._send(report)
 

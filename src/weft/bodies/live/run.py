@@ -308,6 +308,8 @@ class Run:
                 parts.advising.look(self.flowed_s(), parts.progress, self.crashed)
             if parts.balancing is not None and self.flowing_s is not None:
                 parts.balancing.look()
+            if parts.feedback is not None and self.flowing_s is not None:
+                parts.feedback.look()
             self.state.tell("status.json", self.status())
         flowing.beat(self.state.folders)
         parts.controlling.look_after()

@@ -19,7 +19,7 @@ from weft.bodies.live.engine import Engine, Launchable
 from weft.bodies.live.epochs import SiteEpochs
 from weft.bodies.live.parcels import pack, unpack
 from weft.bodies.live.preparing import Preparing
-from weft.bodies.live.reporting import Reporting
+from weft.bodies.live.reporting import Attending, Reporting
 from weft.bodies.live.transport import Transport, host
 from weft.plan.changing.fragments import Fragment
 from weft.plan.changing.task import Task
@@ -83,7 +83,7 @@ class SiteBody:
         self._turns: dict[str, threading.Lock] = {}
         self._gone = threading.Event()
         self._preparing = Preparing(engine, self._work, self._tell, self._gone)
-        self.balancing = SiteBalancing(name, balance, transport, story, self._fragments)
+        self.balancing = SiteBalancing(name, balance, transport, story, self.fragments)
         self._reporting = Reporting(name, engine, self.balancing, transport, self._gone, story, measured)
         self.carrier = Carrier(Host(name, epochs.remembered()), host(name), transport, self._perform, story)
         self._watch = threading.Thread(target=self._look_after, name=f"watch-{name}", daemon=True)
@@ -130,11 +130,15 @@ class SiteBody:
             found.append(RunsHere(fragment, epoch, cut_of(stands.fragment, stands.generation)))
         return tuple(found)
 
+    def attend(self, one: Attending) -> None:
+        """Let something know all that is measured here; it is to be said before the site starts."""
+        self._reporting.attending.append(one)
+
     def used_s(self) -> float | None:
         """CPU seconds that its tasks have taken in this life, as last measured."""
         return self._reporting.used_s
 
-    def _fragments(self) -> Running:
+    def fragments(self) -> Running:
         """What runs here, each under its epoch."""
         return {name: (epoch, run.standing().fragment) for name, (epoch, run) in list(self.running.items())}
 

@@ -106,7 +106,18 @@ def _sites(run: RunView) -> dict[str, dict[str, Any]]:
         return {}
     used = run.progress.sites(run.deployment, run.flowing_s)
     known = {site: {"directory": run.finding.of_site(site)} for site in used} if run.finding is not None else {}
-    return {site: {**values, **run.sites.about(site), **known.get(site, {})} for site, values in used.items()}
+    slack = _slack(run)
+    return {
+        site: {**values, **run.sites.about(site), **known.get(site, {}), **slack.get(site, {})}
+        for site, values in used.items()
+    }
+
+
+def _slack(run: RunView) -> dict[str, dict[str, dict[str, float]]]:
+    """The time left for operators, as each site itself knows it; nothing where delays are not fed back."""
+    if run.progress is None or run.deployment.control.relief is None:
+        return {}
+    return {site: {"slack_ms": held.slack_ms} for site, held in run.progress.inbox.sites.items()}
 
 
 def _asked(run: RunView) -> list[Query]:

@@ -60,6 +60,11 @@ def guide(site: str) -> Address:
     return Address("guide", site)
 
 
+def delays(site: str) -> Address:
+    """Who feeds delays back at a site: it speaks with those of other sites of a query."""
+    return Address("delays", site)
+
+
 def balancer(site: str, era: int) -> Address:
     """Who balances a site in an era: what is said in one era reaches nobody in another."""
     return Address(f"balancer {era}", site)

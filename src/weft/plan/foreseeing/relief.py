@@ -3,6 +3,9 @@
 Operators leave the site where records would wait longest on the way to results that come too late: those of the
 greatest foreseen load first, until every slack is positive. A site takes them that has the least foreseen load of those
 where no promise would break. Where one breaks whatever is done, they go where it breaks least, if that is far less.
+
+Nobody leaves before it must: what is foreseen for the end of the horizon is mostly a rise that was drawn out, and rises
+end. So it is waited until work is about to pile up at the site, which is when a promise begins to be lost.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ LEAVING_MAX = 4
 TRIED_MAX, SITES_MAX = 8, 16  # operators and sites that are tried, so that a look ends in seconds in any deployment
 SOON_STEPS = 2  # a promise that breaks so soon cannot wait for a second look
 FAR_LESS = 0.5
+FULL = 1.0  # where a site is asked for more than this of what it can do, work piles up
 
 
 def relief(
@@ -26,16 +30,24 @@ def relief(
 ) -> Relief | None:
     """What relieves the first promise that is expected to break within the horizon; None where none is.
 
-    Unless that is soon, it must have been expected at the look before, too: what one look sees may be chance.
+    Unless that is soon, it must have been expected at the look before, too, for what one look sees may be chance, and
+    work must be about to pile up.
     """
     if not past or any(node.stream not in running.homes for node in dataflow(deployment).nodes):
         return None
     seen = outlook(deployment, past, running, horizon_s, method)
     stays = seen.expected(running)
     spot = hot_spot(seen, running, stays)
-    if spot is None or not (spot.soon or _was_seen(deployment, past[:-1], running, horizon_s, method)):
+    if spot is None or not (spot.soon or _piles_up(stays, spot.site)):
+        return None
+    if not spot.soon and not _was_seen(deployment, past[:-1], running, horizon_s, method):
         return None
     return _relieved(seen, running, stays, spot)
+
+
+def _piles_up(stays: Expected, site: str) -> bool:
+    """Whether a site is asked for more than it can do within the next steps."""
+    return max(stays.busy[site][:SOON_STEPS]) >= FULL
 
 
 def _was_seen(

@@ -49,7 +49,7 @@ def told(
         after_ms = chosen.expected.latency_ms[spot.query][-1]
         then = f"{_time(after_ms)} at {sites}, and nowhere less, against {_time(stays.latency_ms[spot.query][-1])} here"
     reason = f"{who} {spot.site}: {expectation(spot)}; {then}"
-    return Relief(spot, chosen.homes, reason, numbers(seen, stays, spot, tried, chosen))
+    return Relief(spot, chosen.homes, reason, numbers(seen, stays, spot, tried, chosen, others))
 
 
 def _goes(one: Trial) -> str:
@@ -68,9 +68,10 @@ def _time(ms: float) -> str:
 
 
 def numbers(
-    seen: Outlook, stays: Expected, spot: HotSpot, tried: Sequence[Trial], chosen: Trial | None = None
-) -> dict[str, Any]:
-    """The numbers behind a decision, as the log keeps them."""
+    seen: Outlook, stays: Expected, spot: HotSpot, tried: Sequence[Trial], chosen: Trial | None = None,
+    others: Sequence[Trial] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """The numbers behind a decision, as the log keeps them: `others` would have kept all promises, too."""
     step = min(seen.steps - 1, max(0, round(spot.in_s / seen.step_s) - 1))
     slack = seen.slack_ms(stays, spot.query, step)
     first = sorted(tried, key=lambda one: (one is not chosen, not one.keeps, one.over_ms))[:TOLD_MAX]
@@ -86,15 +87,31 @@ def numbers(
         "sources": {
             name: {"at_horizon_per_s": _number(one.per_s[-1]), "by": one.method} for name, one in seen.forecasts.items()
         },
-        "tried": [
-            {
-                "homes": dict(one.homes),
-                "latency_ms": _number(one.expected.latency_ms[spot.query][-1]),
-                "utilisation": {to: _number(one.expected.busy[to][-1]) for to in dict.fromkeys(one.homes.values())},
-                "keeps": one.keeps,
-            }
-            for one in first
-        ],
+        "operators": _operators(seen, spot.site),
+        "tried": [_trial(one, spot) for one in first],
+        "next_best": _trial(others[0], spot) if others else None,
+    }
+
+
+def _operators(seen: Outlook, site: str) -> dict[str, dict[str, float | None]]:
+    """What is foreseen of the operators of a site at the horizon, the greatest load first: as a share of the site's."""
+    rates, came, capacity = seen.rates[-1], seen.into_per_s[-1], seen.deployment.site(site).capacity
+    here = sorted(seen.running.on(site), key=lambda stream: (-rates.load_ms.get(stream, 0.0), stream))
+    return {
+        stream: {
+            "in_per_s": _number(came.get(stream, 0.0)),
+            "load": _number(rates.load_ms.get(stream, 0.0) / (1000.0 * capacity)) if capacity > 0 else None,
+        }
+        for stream in here[:TOLD_MAX]
+    }
+
+
+def _trial(one: Trial, spot: HotSpot) -> dict[str, Any]:
+    return {
+        "homes": dict(one.homes),
+        "latency_ms": _number(one.expected.latency_ms[spot.query][-1]),
+        "utilisation": {to: _number(one.expected.busy[to][-1]) for to in dict.fromkeys(one.homes.values())},
+        "keeps": one.keeps,
     }
 
 

@@ -56,6 +56,16 @@ def ways(
     return SlowestWays(through, max([*through.values(), *straight], default=0.0))
 
 
+def sites_of(deployment: Deployment, query: str, homes: Mapping[str, str]) -> tuple[str, ...]:
+    """The sites of a query: its first operator's first, those of its results last; none where it does not run."""
+    flow = dataflow(deployment)
+    behind = flow.behind(query)
+    if not behind or any(node.stream not in homes for node in behind):
+        return ()
+    outlets = (outlet.site(flow, homes) for outlet in flow.outlets_of(query))
+    return tuple(dict.fromkeys([*(homes[node.stream] for node in behind), *outlets]))
+
+
 def local_slack(
     deployment: Deployment, query: str, homes: Mapping[str, str], visit_ms: Mapping[str, float],
     measured_ms: float | None, paths: Paths,

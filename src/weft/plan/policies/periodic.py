@@ -7,13 +7,15 @@ operators go with what they guard.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from random import Random
 
 import numpy as np
 
 from weft.model import Deployment, Placement
 from weft.plan.dataflow.ordering import guards_of, is_ordering
+from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.judging.potential import potential
 from weft.plan.judging.projection import latency_objective
 from weft.plan.planners import PLANNERS, budget
@@ -40,6 +42,8 @@ class Better:
     objective: str
     value_before: float | None
     value_after: float | None
+    busy: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    """How busy the sites are that something leaves or joins, before and after; None is without bound."""
 
     def reason(self) -> str:
         """What is gained, as text."""
@@ -67,8 +71,18 @@ def periodic(deployment: Deployment, running: Placement, price: float, seed: int
         return None  # what would have to run cannot run anywhere
     if not leaves or not _pays(problem(deployment), running, found, price * len(leaves)):
         return None
-    values = (_value(deployment, placement) for placement in (running, found))
-    return Better(leaves, deployment.control.place.objective, *values)
+    before, after = (_value(deployment, placement) for placement in (running, found))
+    known = {site.name for site in deployment.sites}
+    touched = [site for one in leaves for site in (one.before, one.after) if site in known]
+    busy = {site: _busy(deployment, site, running, found) for site in touched}
+    return Better(leaves, deployment.control.place.objective, before, after, busy)
+
+
+def _busy(deployment: Deployment, site: str, *placements: Placement) -> tuple[float | None, float | None]:
+    """The share of its capacity that a site is asked for, by each of two placements."""
+    load_ms, room_ms = ideal_rates(deployment).load_ms, 1000.0 * deployment.site(site).capacity
+    before, after = (sum(load_ms.get(stream, 0.0) for stream in one.on(site)) for one in placements)
+    return (round(before / room_ms, 4), round(after / room_ms, 4)) if room_ms > 0 else (None, None)
 
 
 def _with_guards(deployment: Deployment, running: Placement, found: Placement) -> Placement:

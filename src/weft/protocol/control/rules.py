@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from weft.model import Deployment, Observed, Placement
+from weft.model import Advise, Deployment, Observed, Placement
 from weft.model.wishes import By
 from weft.plan.errors import NoPlacement
 from weft.plan.foreseeing.relief import relief
 from weft.plan.observing.believed import believed
-from weft.plan.policies.periodic import periodic
+from weft.plan.policies.periodic import Better, periodic
 from weft.protocol.control.words import BALANCE, PROMISE, Shift
 
 
@@ -55,7 +55,17 @@ def periodic_placement(deployment: Deployment, past: Sequence[Observed], running
         shifts = tuple(Shift(one.stream, one.before, one.after) for one in found.leaves)
         broken = [name for name, query in observed.queries.items() if query.promise_kept is False]
         whose = f"the promise of {', '.join(broken)} is broken; " if broken else ""
-        yield Desire(PROMISE if broken else BALANCE, shifts, whose + found.reason())
+        yield Desire(PROMISE if broken else BALANCE, shifts, whose + found.reason(), numbers=_behind(found, advising))
+
+
+def _behind(found: Better, advising: Advise) -> dict[str, Any]:
+    """The numbers behind moves that pay, as the log keeps them."""
+    return {
+        "objective": {"name": found.objective, "before": found.value_before, "after": found.value_after},
+        "price": advising.price,
+        "busy": {site: {"before": before, "after": after} for site, (before, after) in found.busy.items()},
+        "why": {one.stream: one.why for one in found.leaves if one.why},
+    }
 
 
 RULES: Mapping[By, Rule] = {"relief": relieve, "place": periodic_placement}

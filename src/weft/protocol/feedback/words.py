@@ -13,8 +13,11 @@ import msgspec
 from weft.protocol.words import Effect, Epoch, Input, Message, Name
 
 OPERATORS_MAX = 1_024
+SITES_MAX = 1_024
+QUERIES_MAX = 1_024
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 Millis = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+Sites = Annotated[tuple[Name, ...], msgspec.Meta(max_length=SITES_MAX)]
 Times = Annotated[tuple[tuple[Name, Millis], ...], msgspec.Meta(max_length=OPERATORS_MAX)]
 
 
@@ -70,4 +73,18 @@ class DelayTold(Message, frozen=True):
     word: DelayWord
 
 
-MESSAGES = DelayTold
+class DelayPart(msgspec.Struct, frozen=True, array_like=True):
+    """A query, the site through which its delays go, and all its sites."""
+
+    query: Name
+    hub: Name
+    sites: Sites
+
+
+class DelayParts(Message, frozen=True):
+    """All the queries that a site takes part in; of others it need know nothing any more."""
+
+    parts: Annotated[tuple[DelayPart, ...], msgspec.Meta(max_length=QUERIES_MAX)] = ()
+
+
+MESSAGES = DelayTold | DelayParts

@@ -30,6 +30,8 @@ class Heard(msgspec.Struct):
     bad: dict[str, int] = {}
     balance: BalanceNow | None = None
     """What its balancer last said, also where the site is gone since."""
+    slack_ms: dict[str, float] = {}
+    """The time left for operators, as the site itself knows it."""
     dropped: int = 0
     complete: int = 0
     """The greatest question that was answered with nothing missing."""
@@ -64,7 +66,7 @@ class Inbox:
         held.number, held.dropped = report.number, report.dropped
         held.fragments.update({one.fragment: one for one in report.now.fragments})
         held.bad = dict(report.now.bad)
-        held.balance = report.now.balance
+        held.balance, held.slack_ms = report.now.balance, dict(report.now.slack_ms)
         if report.now.cpu_s < held.cpu_s:
             held.cpu_s_before += held.cpu_s
         held.cpu_s = report.now.cpu_s
@@ -73,7 +75,7 @@ class Inbox:
         """A site is gone: how it stood tells nothing any more."""
         held = self.sites.get(site)
         if held is not None:
-            held.fragments = {}
+            held.fragments, held.slack_ms = {}, {}
 
     def fragment(self, site: str, fragment: str) -> FragmentNow | None:
         """How a fragment at a site stands, where it has told."""

@@ -70,7 +70,7 @@ class Outbox:
         told, first = [], self._had + 1
         for events, fragments in _parts(self._said, now.fragments):
             self._number += 1
-            part = SiteNow(fragments, now.cpu_s, now.bad, now.balance)
+            part = msgspec.structs.replace(now, fragments=fragments)
             told.append(Report(self.life, self._number, at_ms, self._had, first, events, 0, self.dropped, part))
             first += len(events)
         last = msgspec.structs.replace(told[-1], more=len(self._waiting), answers=answers)

@@ -14,6 +14,7 @@ import msgspec
 from weft.protocol.balancing.eras import BalanceFrom, BalanceNow
 from weft.protocol.words import Message, Name, Reason
 
+SLACKS_MAX = 4_096
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Counts = dict[str, int]
 Life = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
@@ -104,13 +105,15 @@ class FragmentNow(msgspec.Struct, frozen=True, array_like=True):
 class SiteNow(msgspec.Struct, frozen=True):
     """How a site stands: its fragments, the CPU seconds of its tasks in this life, bad records of its recordings.
 
-    `balance` is how its balancer stands, where sites balance.
+    `balance` is how its balancer stands, where sites balance; `slack_ms` the time left for its operators, or for all
+    those of a query whose results end here, by what sites of the query fed back.
     """
 
     fragments: tuple[FragmentNow, ...] = ()
     cpu_s: float = 0.0
     bad: Counts = {}
     balance: BalanceNow | None = None
+    slack_ms: Annotated[dict[Name, float], msgspec.Meta(max_length=SLACKS_MAX)] = {}
 
 
 class Measured(msgspec.Struct, frozen=True):

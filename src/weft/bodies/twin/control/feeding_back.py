@@ -10,7 +10,7 @@ from typing import Protocol
 
 from weft.bodies.twin.control.carrier import Carrier
 from weft.model import Deployment, Observed, Placement, dataflow
-from weft.plan.judging.slack import local_slack
+from weft.plan.judging.slack import sites_of
 from weft.plan.network.paths import Paths
 from weft.protocol import Effect
 from weft.protocol.feedback import (
@@ -21,6 +21,7 @@ from weft.protocol.feedback import (
     Feedback,
     LeavesOff,
     TakesPart,
+    slack_at,
 )
 
 NS_PER_S = 1_000_000_000
@@ -54,7 +55,7 @@ class FeedingBack:
         for one in self.deployment.sites:
             self._attend(one.name)
         for query in self._promised:
-            sites = self._sites(query)
+            sites = sites_of(self.deployment, query, self.steered.running().homes)
             self._take_parts(query, sites)
             for site in sites:
                 self._measure(query, site, observed)
@@ -65,14 +66,10 @@ class FeedingBack:
         """By site and operator, in ms, what each site knows at a moment; of queries of which it knows enough."""
         self._until(round(at_s * NS_PER_S))
         found: dict[str, dict[str, float]] = {}
-        homes = self.steered.running().homes
         for (site, query), words in sorted(self._known.items()):
-            visits = {name: float(ms) for word in words for name, ms in word.took_ms}
-            delays = [word.delay_ms for word in words if word.delay_ms is not None]
-            slack = local_slack(self.deployment, query, homes, visits, max(delays, default=None), self._paths)
+            slack = slack_at(site, self.deployment, query, words, self._paths)
             if slack is not None:
-                own = {name: ms for name, ms in slack.items() if homes[name] == site} or slack
-                found.setdefault(site, {}).update({name: round(ms, 3) for name, ms in own.items()})
+                found.setdefault(site, {}).update({name: round(ms, 3) for name, ms in slack.items()})
         return found
 
     def _until(self, now_ns: int) -> None:
@@ -89,15 +86,6 @@ class FeedingBack:
             self._carrier.lose(site)
             self._parts = {key: part for key, part in self._parts.items() if key[0] != site}
             self._known = {key: words for key, words in self._known.items() if key[0] != site}
-
-    def _sites(self, query: str) -> tuple[str, ...]:
-        """The sites of a query: its first operator's first, those of its results last; none where it does not run."""
-        flow, homes = dataflow(self.deployment), self.steered.running().homes
-        behind = flow.behind(query)
-        if not behind or any(node.stream not in homes for node in behind):
-            return ()
-        outlets = (outlet.site(flow, homes) for outlet in flow.outlets_of(query))
-        return tuple(dict.fromkeys([*(homes[node.stream] for node in behind), *outlets]))
 
     def _take_parts(self, query: str, sites: tuple[str, ...]) -> None:
         """Whoever runs something of a query is told where else it runs, and others that they do no more."""

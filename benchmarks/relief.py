@@ -1,0 +1,225 @@
+"""Is a promise kept that breaks without relief? Examples in which one source triples in mid-run, with and without.
+
+    python -m benchmarks.relief [--short] [--json]
+
+Each example is laid down with its data and changed: what the source gives is decoded at its site first, the site has a
+cap, its own moves are left out. Both sides run to the end, by turns. Told are the seconds in which the promise was
+broken (periods of five seconds in which results came later than promised), latencies, what was moved, and whether all
+results are those of batch Spark. A quiet run is one in which nothing triples: nothing should move.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+import weft
+from benchmarks._bench import ROOT, Found, Setting, go, line, spark, spread, turns
+from weft.bodies.live.run import Options, Run
+from weft.model import Deployment, dataflow
+
+SIDES = {"without": None, "with": {"period_s": 5, "horizon_s": 60}}
+DECODING = '''"""What records take where they come in, as on a device of its own: time, and none of this machine's."""
+
+import time
+
+
+def decoded(frame, each_ms):
+    def work(parts):
+        for part in parts:
+            time.sleep(each_ms * len(part) / 1000)
+            yield part
+
+    return frame.mapInPandas(work, frame.schema)
+'''
+FRACTION = re.compile(r"-?\d+\.\d+(?:E-?\d+)?")
+
+
+class Case(NamedTuple):
+    """Which source of an example triples, where it comes in, which query promises, and which operator reads it."""
+
+    source: str
+    site: str
+    query: str
+    reader: str
+
+
+CASES = {
+    "meters": Case("readings_1", "gw-1", "north", "meters_1"),
+    "network": Case("dns", "resolver", "lookups", "asked"),
+}
+
+
+def laid_down(folder: Path, name: str, setting: Setting, relief: Any, hot: bool = True) -> Deployment:
+    """An example with its data in a folder of its own, its source to be tripled there, or not."""
+    case = CASES[name]
+    shutil.copytree(ROOT / "examples" / name, folder, ignore=shutil.ignore_patterns("out", "data", ".weft", ".out*"))
+    subprocess.run([sys.executable, str(folder / "generate.py")], check=True, stdout=subprocess.DEVNULL)
+    (folder / "decoding.py").write_text(DECODING)
+    plain = yaml.safe_load((folder / "deployment.yaml").read_text(encoding="utf-8"))
+    each_ms = 0.0
+    for source in plain["sources"]:
+        records = _cut(folder / source["path"], setting["records"])
+        mine = hot and source["name"] == case.source
+        lasts_s = setting["calm_s"] + setting["hot_s"] if hot else setting["quiet_s"]
+        more_s = setting["hot_s"] * (setting["times"] - 1) if mine else 0.0
+        source["arrivals"] = {"kind": "constant", "rate_per_s": records / (lasts_s + more_s)}
+        if source["name"] == case.source:
+            each_ms = 1000.0 * setting["used"] / source["arrivals"]["rate_per_s"]
+    next(one for one in plain["sites"] if one["name"] == case.site)["cap"] = True
+    query = next(one for one in plain["queries"] if one["name"] == case.query)
+    query["promise"] = {"latency_ms": 1000 * setting["promise_s"], "quantile": 0.95}
+    reader = next(one for one in query["operators"] if one["name"] == case.reader)
+    reader["from"] = "decoded"
+    reader["sql"] = re.sub(rf"\b{case.source}\b", "decoded", reader["sql"])
+    query["operators"].insert(
+        0,
+        {"name": "decoded", "from": case.source, "call": "decoding:decoded", "args": {"each_ms": each_ms},
+         "cost_ms": each_ms, "selectivity": 1},
+    )  # fmt: skip
+    plain["control"] = {"place": {"policy": "near"}} | ({} if relief is None else {"relief": relief})
+    rises = [{"at_s": setting["calm_s"], "rate": {case.source: setting["times"]}}]
+    plain["scenario"] = rises if hot else []
+    plain["spark"] = {"master": "local[8]"}  # those that sleep hold a place
+    file = folder / "deployment.yaml"
+    file.write_text(yaml.safe_dump(plain, sort_keys=False))
+    return weft.load(file)
+
+
+def _cut(path: Path, records: int) -> int:
+    """How many records a file has, of which the first so many are left, if asked for."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    if records:
+        lines = lines[: records + 1]
+        path.write_text("".join(lines), encoding="utf-8")
+    return len(lines) - 1
+
+
+def measured(deployment: Deployment, query: str) -> Found:
+    """What one run to the end came to."""
+    state = Path(deployment.folder) / ".weft"
+    summary = Run(deployment, state, Options(until_done=True)).go()
+    lines = (state / "measurements.jsonl").read_text(encoding="utf-8").splitlines()
+    observed = [json.loads(one)["observed"] for one in lines]
+    broken = [one for one in observed if one["queries"][query]["promise_kept"] is False]
+    told = summary["queries"][query]
+    return {
+        "broken_s": round(sum(one["period_s"] for one in broken), 1),
+        "first_broken_s": broken[0]["at_s"] if broken else None,
+        "latency_ms": told["latency_ms"],
+        "after_start_ms": told["after_start_ms"],
+        "promise_kept": told["promise_kept"],
+        "flowed_s": summary["flowed_s"],
+        "changes": [
+            {key: one[key] for key in ("at_s", "by", "state", "wish", "reason", "pause_ms")}
+            for one in summary["changes"]
+        ],
+    }  # fmt: skip
+
+
+def moves_of(run: Found) -> int:
+    """How often relief moved something."""
+    return sum(one["by"] == "relief" and one["state"] == "done" for one in run["changes"])
+
+
+def delivered(deployment: Deployment, under: str = ".") -> dict[str, Counter[str]]:
+    """The rows of every sink, by its path; fractions to six places, for sums depend on their order."""
+    import pyarrow.dataset as ds
+
+    found = {}
+    for query in deployment.queries:
+        for sink in query.sinks:
+            files = sorted(Path(deployment.folder, under, str(sink.path)).glob(f"*.{sink.format}"))
+            if sink.format == "csv":
+                rows = [text for path in files for text in path.read_text(encoding="utf-8").splitlines()]
+            else:
+                held = ds.dataset(list(map(str, files))).to_table().to_pylist() if files else []
+                rows = [json.dumps(row, default=str, sort_keys=True) for row in held]
+            found[str(sink.path)] = Counter(FRACTION.sub(lambda part: f"{float(part[0]):.6g}", row) for row in rows)
+    return found
+
+
+def batch(session: Any, deployment: Deployment) -> dict[str, Counter[str]]:
+    """The rows that batch Spark gives for every sink."""
+    from weft.spark.fragments import operators
+    from weft.spark.sources import streams as sources
+
+    flow, frames = dataflow(deployment), {}
+    for source in deployment.sources:
+        path = sources.path_of(deployment, str(source.path))
+        read = session.read.schema(sources.with_bad(source, "csv")).format("csv").options(**source.options)
+        frames[source.name] = sources.without_bad(read.load(path), source)
+    for node in flow.nodes:
+        inputs = {name: frames[stream] for name, stream in zip(node.operator.from_, node.inputs, strict=True)}
+        whole = node.operator.call == "decoding:decoded"  # it takes time, and changes nothing
+        frames[node.stream] = frames[node.inputs[0]] if whole else operators.apply(
+            node.operator, inputs, deployment.folder
+        )  # fmt: skip
+    for outlet in flow.outlets:
+        out = Path(deployment.folder, "batch", str(outlet.sink.path))
+        frames[outlet.stream].write.mode("overwrite").format(outlet.sink.format).save(str(out))
+    return delivered(deployment, "batch")
+
+
+def measure(setting: Setting) -> Found:
+    """Every example with relief and without, then the quiet ones."""
+    found: Found = {"runs": {}, "less": {}, "moves": {}, "equal": {}, "quiet": {}}
+    with tempfile.TemporaryDirectory(prefix="weft-relief-") as place:
+        for name in setting["examples"]:
+            runs: dict[str, list[Found]] = {side: [] for side in SIDES}
+            laid = []
+            for number, side, _ in turns(list(SIDES), setting["rounds"], 0):
+                laid.append(laid_down(Path(place, f"{name}-{number}-{side}"), name, setting, SIDES[side]))
+                runs[side].append(measured(laid[-1], CASES[name].query))
+                print(f"{name} {side}: {_told(runs[side][-1])}", file=sys.stderr)
+            found["runs"][name] = runs
+            found["less"][name] = less(runs)
+            found["moves"][name] = spread([float(moves_of(one)) for one in runs["with"]], 0)
+            with spark(Path(place, "logs")) as session:
+                found["equal"][name] = [delivered(one) == batch(session, one) for one in laid]
+        for name in setting["quiet"]:
+            calm = laid_down(Path(place, f"{name}-quiet"), name, setting, SIDES["with"], hot=False)
+            found["quiet"][name] = one = measured(calm, CASES[name].query)
+            one["moves"] = moves_of(one)
+            print(f"{name} quiet: {_told(one)}", file=sys.stderr)
+    return found
+
+
+def less(runs: dict[str, list[Found]]) -> float | None:
+    """By which share of its seconds the promise was broken less with relief; None where it was kept without, too."""
+    broken = {side: sum(one["broken_s"] for one in held) for side, held in runs.items()}
+    return round(1.0 - broken["with"] / broken["without"], 3) if broken["without"] else None
+
+
+def _told(run: Found) -> str:
+    latency = run["latency_ms"] or {}
+    quantiles = ", ".join(f"{key} {latency[key] / 1000:.1f} s" for key in ("p50", "p95", "max") if key in latency)
+    made = "; ".join(f"{one['at_s']:.0f} s {one['state']}: {one['reason']}" for one in run["changes"]) or "none"
+    return f"broken for {run['broken_s']:.0f} of {run['flowed_s']:.0f} s; {quantiles}; changes: {made}"
+
+
+def show(setting: Setting, found: Found) -> None:
+    """Both sides of every example, and what came of the quiet runs."""
+    for name, runs in found["runs"].items():
+        for side, held in runs.items():
+            for one in held:
+                print(f"{name} {side} relief: {_told(one)}")
+        print(f"{name}: broken less by {found['less'][name]} ({setting.aim(f'less.{name}')})")
+        print(line(f"{name}, moves by relief", found["moves"][name]))
+        equal = found["equal"][name]
+        print(f"{name}: {sum(equal)} of {len(equal)} runs gave the results of batch Spark")
+    for name, one in found["quiet"].items():
+        print(f"{name}, quiet for {one['flowed_s']:.0f} s: {_told(one)}")
+
+
+if __name__ == "__main__":
+    go("relief", __doc__, measure, show)
