@@ -29,8 +29,9 @@ def check_numbers(step: Step, tree: exp.Expr) -> None:
     made = {one.alias.lower() for one in select.selects if isinstance(one, exp.Alias)}
 
     def kind(node: exp.Expr) -> str | None:
-        plain = isinstance(node, exp.Column) and node.name.lower() not in made
-        return kinds.get(node.name.lower()) if plain and len(node.parts) <= 2 else None
+        if not isinstance(node, exp.Column) or len(node.parts) > 2 or node.name.lower() in made:
+            return None
+        return kinds.get(node.name.lower())
 
     for node in local(select):
         if isinstance(node, _COMPARISONS):
