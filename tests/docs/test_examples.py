@@ -25,6 +25,7 @@ from tests.docs.docs_blocks import (
     commands,
     commands_in_tables,
     deployments,
+    documents,
     give_files,
 )
 from weft.cli.app import COMMANDS, app
@@ -128,6 +129,21 @@ def test_commands_work_as_they_are_printed(block: Block, checkout: Path, monkeyp
 def test_commands_in_tables_work(place: str, words: list[str], checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkout)
     _try(words)
+
+
+@pytest.mark.parametrize("page", documents(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_the_readme_is_read_in_a_few_minutes_and_leads_to_every_page() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    # Prose and tables, without what is shown: a newcomer reads some 250 words a minute.
+    assert len(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split()) < 1000
+    linked = {page for part in (text, *(one.read_text(encoding="utf-8") for one in ROOT.glob("docs/*.md")))
+              for page in re.findall(r"\]\((?:docs/)?(\w+\.md)", part)}  # fmt: skip
+    assert {page.name for page in ROOT.glob("docs/*.md")} <= linked
 
 
 def examples_of_help() -> list[list[str]]:
