@@ -34,6 +34,17 @@ def explored(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return asked
 
 
+def test_what_holds_is_said(explored: dict[str, Any]) -> None:
+    from weft.bodies.explorer.registry import claims
+
+    explored["gives"] = FOUND | {"claims": claims("move")}
+    said = weft("explore", "move").stdout
+    assert "holds: of every state that can be reached it is so that\n" in said
+    assert len(claims("move")) > 3
+    assert [claim for claim in claims("move")[:-1] if f"  {claim}\n" not in said] == []
+    assert "  every wait ends\n" in said
+
+
 def test_an_unknown_protocol_is_exit_2_with_those_there_are() -> None:
     result = weft("explore", "nonsense", "--json")
     assert (result.exit_code, result.stdout) == (2, "")

@@ -165,6 +165,19 @@ def test_compare_puts_planners_that_break_a_promise_last(tmp_path: Path) -> None
     assert lines[-1].split()[-2] == "hourly_use"
 
 
+def test_a_picture_shows_the_links_that_streams_take(tmp_path: Path) -> None:
+    from weft.cli.picture import legs
+    from weft.model import Placement
+    from weft.spec import load
+
+    text = GOOD.replace("  - {name: district, capacity: 2.0}\n", "  - {name: district}\n  - {name: middle}\n")
+    text = text.replace("parent: district, ", "").replace("to: district, delay_ms: 20}", "to: middle, delay_ms: 20}\n"
+                        "  - {from: middle, to: district, delay_ms: 5}")  # fmt: skip
+    homes = {"hourly_use.valid": "gw-1", "hourly_use.hourly": "district"}
+    found = legs(load(written(tmp_path, text)), Placement(homes))
+    assert found == {"hourly_use": [("gw-1", "middle"), ("middle", "district")]}
+
+
 def test_a_plan_may_be_drawn(tmp_path: Path) -> None:
     picture = tmp_path / "plan.png"
     assert weft("plan", written(tmp_path), "--plot", picture).exit_code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,11 +25,14 @@ from tests.docs.docs_blocks import (
     commands,
     commands_in_tables,
     deployments,
+    documents,
     give_files,
 )
-from weft.cli.app import app
+from weft.cli.app import COMMANDS, app
 
 WITHOUT_SPARK = ("check", "schema", "plan", "twin", "explain", "order")
+# What asks a run, and says so where there is none; the others of the help start Spark, Java or minutes of work.
+ASKS_A_RUN = ("status", "logs", "stop", "move", "add", "remove")
 GENERATE_S_MAX = 60
 
 
@@ -125,6 +129,49 @@ def test_commands_work_as_they_are_printed(block: Block, checkout: Path, monkeyp
 def test_commands_in_tables_work(place: str, words: list[str], checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkout)
     _try(words)
+
+
+@pytest.mark.parametrize("page", documents(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_the_readme_is_read_in_a_few_minutes_and_leads_to_every_page() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    # Prose and tables, without what is shown: a newcomer reads some 250 words a minute.
+    assert len(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split()) < 1000
+    linked = {page for part in (text, *(one.read_text(encoding="utf-8") for one in ROOT.glob("docs/*.md")))
+              for page in re.findall(r"\]\((?:docs/)?(\w+\.md)", part)}  # fmt: skip
+    assert {page.name for page in ROOT.glob("docs/*.md")} <= linked
+
+
+def examples_of_help() -> list[list[str]]:
+    """Every example in the help of a command, as words, without the shell's redirections."""
+    texts = [(command.__doc__ or "").partition("Example:")[2] for command, _ in COMMANDS]
+    lines = [line.strip() for text in texts for line in text.splitlines() if line.strip().startswith("weft ")]
+    return [shlex.split(line.partition(" > ")[0]) for line in lines]
+
+
+@pytest.mark.parametrize("words", examples_of_help(), ids=" ".join)
+def test_examples_of_help_work_as_they_are_printed(
+    words: list[str], checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(checkout, tmp_path / "here")
+    shutil.copy(tmp_path / "here/examples/network/data/dns.csv", tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.delenv("WEFT_DATA", raising=False)
+    _try(words)
+    if words[1] in ("keys", "lab") and words[1:] != ["lab", "P-lab2"]:
+        assert CliRunner().invoke(app, words[1:]).exit_code == 0
+    if words[1] in ASKS_A_RUN:
+        result = CliRunner().invoke(app, [word for word in words[1:] if word != "--follow"])
+        assert re.search(r": (nothing (ever )?(ran|runs)|no log)", result.output), result.output
+        assert not result.output.startswith("Usage")
+
+
+def test_every_command_has_an_example_in_its_help() -> None:
+    assert {words[1] for words in examples_of_help()} == {command.__name__ for command, _ in COMMANDS}
 
 
 def _try(words: list[str]) -> None:

@@ -11,6 +11,7 @@ from tests import ROOT
 from tests.cli.cli_files import weft, weft_json
 from weft.bodies.twin import run
 from weft.lab import ALL, PLANNED, ROWS, Outcome, Row, Unmeasured, page, save, told
+from weft.lab.frame import Curve, draw
 from weft.lab.p_lab2 import latency_ms
 from weft.lab.schemes import OUTSIDE, SCHEMES, deployment
 from weft.plan.dataflow.rates import ideal_rates
@@ -87,6 +88,16 @@ def test_rows_are_listed_with_what_was_published_measured_and_chosen(tmp_path: P
     assert every["P-lab2"]["met"] is None
     assert every["D-lab3"]["said"][0]["what"] == "not measured"
     assert every["D-lab3"]["source"].startswith("Belkhiria 2021")
+
+
+def test_lines_over_different_things_have_axes_of_their_own(tmp_path: Path) -> None:
+    import matplotlib
+
+    lines = (Curve("one", (1.0, 2.0), (1.0, 2.0), "sites"), Curve("two", (3.0, 9.0), (1.0, 2.0), "replicas"))
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        draw(ROWS["S-lab6"], Outcome({}, {}, lines, ("", "availability")), tmp_path / "x.svg")
+    picture = (tmp_path / "x.svg").read_text()
+    assert [picture.count(f">{text}<") for text in ("sites", "replicas", "availability")] == [1, 1, 2]
 
 
 def test_a_result_of_another_setting_is_told_as_that(tmp_path: Path) -> None:

@@ -35,6 +35,16 @@ def test_what_may_be_no_number_is_left_alone(sql: str) -> None:
     assert errors(sql) == []
 
 
+def test_without_the_rules_of_ansi_nothing_is_said_of_numbers() -> None:
+    from dataclasses import replace
+
+    from weft.model import Spark
+
+    made = deployment("SELECT meter FROM readings WHERE kwh > 'abc'", "readings")
+    assert spec.validate(made)[0] != []
+    assert spec.validate(replace(made, spark=Spark(conf={"spark.sql.ansi.enabled": "false"})))[0] == []
+
+
 def test_a_sum_of_text_is_warned_of() -> None:
     sql = "SELECT window(ts, '1 hour') AS w, sum({}) AS s FROM readings GROUP BY 1"
     _, warnings = spec.validate(deployment(sql.format("meter"), "readings", "ts"))

@@ -32,7 +32,7 @@ class Drive:
     def __init__(self, run: Run, streams: Streams) -> None:
         self.run = run
         self.streams = streams
-        self.status: dict[str, Any] = {"phase": "starting Spark"}
+        self.status: dict[str, Any] = {"phase": "starting Spark (ten seconds or more)"}
         self.notes: tuple[str, ...] = ()
         self.result: dict[str, Any] | None = None
         self.error: BaseException | None = None

@@ -99,11 +99,18 @@ def _replay(name: str, path: Path, json: bool) -> None:
 
 
 def _print(name: str, found: dict[str, Any]) -> None:
+    from weft.bodies import explorer
+
     broken = {violation["world"] for violation in found["violations"]}
     for world in found["worlds"]:
         sent = f", at most {world['messages_max']:,} messages" if "messages_max" in world else ""
         verdict = "violated" if world["name"] in broken else "holds"
         say(f"{name}: {world['name']}: {verdict}, {world['states']:,} states, {world['steps']:,} steps{sent}")
+    if found.get("claims"):
+        say("")
+        say("holds: of every state that can be reached it is so that")
+        for claim in found["claims"]:
+            say(f"  {claim.partition(':')[0] if claim == explorer.ENDS else claim}")
     for violation in found["violations"]:
         say("")
         say(f"broken in {violation['world']}: {violation['claim']}")

@@ -81,9 +81,9 @@ def order(
     say(f"{found['records']:,} records: {found['late_in']:,} came late, {found['late_out']:,} stay late")
     if speculate:
         say(f"{found['revisions']['records']:,} revisions, {found['revisions']['share']:.1%} of all records")
-    all_in = "in seconds" if moments.dates else f"in the unit of `{time}`"
+    measure = "in seconds" if moments.dates else f"in the unit of `{time}`"
     say(f"hold {hold['max']:g} at most, {hold['final']:g} after the last record; wait {wait['mean']:g} mean, "
-        f"{wait['p99']:g} p99; all {all_in}")  # fmt: skip
+        f"{wait['p99']:g} p99; all {measure}")  # fmt: skip
 
 
 def summary(moments: Moments, ordered: Ordered, late_in: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,8 @@ def draw(deployment: Deployment, placement: Placement, file: Path) -> None:
         axes.plot([x1, x2], [y1, y2], color="#cccccc", linewidth=1.5, zorder=1)
         axes.annotate(f"{link.delay_ms:g} ms", ((x1 + x2) / 2, (y1 + y2) / 2), color="#888888", fontsize=7, ha="center")
     colours = {query.name: PALETTE[number % len(PALETTE)] for number, query in enumerate(deployment.queries)}
-    _streams(axes, deployment, placement, at, colours)
-    _sites(axes, deployment, placement, at, colours)
+    boxes = _sites(axes, deployment, placement, at, colours)
+    _streams(axes, legs(deployment, placement), boxes, colours)
     handles = [Line2D([], [], color=colour, label=name) for name, colour in list(colours.items())[:12]]
     if handles:
         axes.legend(handles=handles, loc="lower left", fontsize=7, frameon=False)
@@ -67,34 +68,51 @@ def _positions(deployment: Deployment) -> dict[str, tuple[float, float]]:
     }
 
 
-def _streams(
-    axes: Any, deployment: Deployment, placement: Placement, at: dict[str, tuple[float, float]], colours: dict[str, str]
-) -> None:
+def legs(deployment: Deployment, placement: Placement) -> dict[str, list[tuple[str, str]]]:
+    """By query, the links that its streams take, as they take them: one after another where no link leads straight."""
     from weft.model import dataflow
+    from weft.plan.network.paths import Paths
 
-    flow, homes = dataflow(deployment), placement.homes
+    flow, homes, paths = dataflow(deployment), placement.homes, Paths(deployment)
+    found: dict[str, list[tuple[str, str]]] = {}
     for query in deployment.queries:
-        nodes, outlets = flow.owned(query.name), flow.outlets_of(query.name)
-        pairs = {(flow.site_of(stream, homes), homes[node.stream]) for node in nodes for stream in node.inputs}
+        pairs = {
+            (flow.site_of(stream, homes), homes[node.stream])
+            for node in flow.owned(query.name)
+            for stream in node.inputs
+        }
         pairs |= {
             (homes[outlet.stream], outlet.sink.site)
-            for outlet in outlets
+            for outlet in flow.outlets_of(query.name)
             if outlet.sink.site and flow.makes(outlet.stream)
         }
-        for start, end in sorted(pairs):
-            if start != end:
-                arrow = {"arrowstyle": "-|>", "color": colours[query.name], "connectionstyle": "arc3,rad=0.15"}
-                axes.annotate("", at[end], at[start], arrowprops={**arrow, "shrinkA": 22, "shrinkB": 22}, zorder=2)
+        ways = [paths.between(start, end) for start, end in pairs if start != end]
+        found[query.name] = sorted({leg for way in ways if way is not None for leg in pairwise(way.sites)})
+    return found
+
+
+def _streams(
+    axes: Any, taken: dict[str, list[tuple[str, str]]], boxes: dict[str, Any], colours: dict[str, str]
+) -> None:
+    """Arrows from the edge of one box to that of another, each query's with a bend of its own."""
+    for number, (query, ways) in enumerate(taken.items()):
+        for start, end in ways:
+            bend = 0.12 + 0.06 * (number % len(PALETTE))
+            arrow = {"arrowstyle": "-|>", "color": colours[query], "connectionstyle": f"arc3,rad={bend:.2f}"}
+            edges = {"patchA": boxes[start].get_bbox_patch(), "patchB": boxes[end].get_bbox_patch()}
+            ends = boxes[end].get_position(), boxes[start].get_position()
+            axes.annotate("", *ends, arrowprops={**arrow, **edges, "shrinkA": 1, "shrinkB": 1}, zorder=4)
 
 
 def _sites(
     axes: Any, deployment: Deployment, placement: Placement, at: dict[str, tuple[float, float]], colours: dict[str, str]
-) -> None:
+) -> dict[str, Any]:
     from weft.plan.dataflow.rates import ideal_rates
     from weft.plan.judging.projection import utilisation
 
     busy = utilisation(deployment, placement, ideal_rates(deployment))
     several = len(deployment.queries) > 1
+    boxes = {}
     for name, (x, y) in at.items():
         here = list(placement.on(name))
         lines = [stream if several else stream.partition(".")[2] for stream in here[:WRITTEN_MAX]]
@@ -104,4 +122,5 @@ def _sites(
         text = "\n".join([f"{name}  {busy[name]:.0%}", *sources, *lines])
         edge = "#d62728" if busy[name] >= 1 else colours[here[0].partition(".")[0]] if here else "#888888"
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": edge}
-        axes.text(x, y, text, ha="center", va="center", fontsize=7, bbox=box, zorder=3)
+        boxes[name] = axes.text(x, y, text, ha="center", va="center", fontsize=7, bbox=box, zorder=3)
+    return boxes

@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.guard import show_trace
-from weft.cli.output import FAILED, WRONG_INPUT, File, Json, fail, number, print_json, print_table, read
+from weft.cli.output import (
+    FAILED,
+    WRONG_INPUT,
+    File,
+    Json,
+    counted,
+    fail,
+    note,
+    number,
+    print_json,
+    print_table,
+    read,
+    say,
+)
 
 if TYPE_CHECKING:
     from weft.model import Deployment
@@ -43,11 +56,14 @@ def profile(
     wanted = _wanted(deployment, operators or [])
     from weft.bodies.live.failing import RunFailed
     from weft.bodies.live.profile import profile as measure
+    from weft.bodies.live.profile import rising
     from weft.cli.streams import Streams
     from weft.spark.failures.causes import cause_of
     from weft.spark.fragments.operators import BadOperator
     from weft.spark.storage.temporary import claim
 
+    longest_s = len(wanted) * len(rising(rate_max)) * step
+    note(f"{counted(len(wanted), 'operator')}, {longest_s / 60:.0f} min at most, and what Spark takes to start")
     with Streams(json) as streams, tempfile.TemporaryDirectory(prefix="weft-profile-", dir=claim()) as folder:
         streams.hush(Path(folder) / "spark.log")
 
@@ -95,3 +111,7 @@ def _print(found: dict[str, dict[str, Any]]) -> None:
         # Within a step some of what is offered may still be under way: no more was kept up with than was done.
         rows.append((name, reached, f"{min(one['follows_up_to_per_s'], done):,.0f}", *measured))
     print_table("capacities", ("operator", "records/s", "kept up with", "cost ms", "selectivity"), rows)
+    for name, one in found.items():
+        known = [f"{key}: {one[key]:.4g}" for key in ("cost_ms", "selectivity") if one.get(key) is not None]
+        if known:
+            say(f"  for `weft plan`, at {name} in the file: {', '.join(known)}")

@@ -13,11 +13,12 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line of a plot."""
+    """One line of a plot; `over` names what `x` is where lines of a row go over different things."""
 
     label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    over: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +86,36 @@ def save(row: Row, outcome: Outcome, folder: Path) -> Path:
     path = folder / f"{row.id}.json"
     path.write_text(json.dumps(row.as_json(outcome), indent=2) + "\n", encoding="utf-8")
     if outcome.curves:
-        _draw(row, outcome, folder / f"{row.id}.png")
+        draw(row, outcome, folder / f"{row.id}.png")
     return path
 
 
-def _draw(row: Row, outcome: Outcome, path: Path) -> None:
+def draw(row: Row, outcome: Outcome, path: Path) -> None:
+    """Draws the lines of a result, beside one another where they go over different things."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    for curve in outcome.curves:
-        axes.plot(curve.x, curve.y, marker="o", markersize=3, linewidth=1, label=curve.label)
-    axes.set_xlabel(outcome.axes[0])
-    axes.set_ylabel(outcome.axes[1])
-    axes.set_title(f"{row.id}: {row.title}", fontsize=10)
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(fontsize=8)
-    figure.savefig(path, dpi=110, metadata={"Software": None})
+    panels = list(dict.fromkeys(curve.over for curve in outcome.curves))
+    figure, beside = plt.subplots(1, len(panels), figsize=(7 * len(panels), 4.5), layout="constrained", squeeze=False)
+    for axes, over in zip(beside[0], panels, strict=True):
+        # Lines that lie on one another are told apart by their marks, and one that is below by its width.
+        shown = [curve for curve in outcome.curves if curve.over == over]
+        for number, curve in enumerate(shown):
+            width, mark = 1 + 0.8 * (len(shown) - number - 1), "osD^v<>*"[number % 8]
+            axes.plot(
+                curve.x, curve.y, marker=mark, markersize=3, linewidth=min(width, 4), alpha=0.8, label=curve.label
+            )
+        if all(float(x).is_integer() for curve in shown for x in curve.x):
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel(over or outcome.axes[0])
+        axes.set_ylabel(outcome.axes[1])
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(fontsize=8)
+    figure.suptitle(f"{row.id}: {row.title}", fontsize=10)
+    figure.savefig(path, dpi=110, metadata={"Software": None} if path.suffix == ".png" else None)
     plt.close(figure)
 
 

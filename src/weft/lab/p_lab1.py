@@ -41,7 +41,8 @@ def measure(progress: Progress) -> Outcome:
             points.append((mean(one for one, _ in drawn), mean(two for _, two in drawn)))
         points.sort()
         found[name] = correlated(*zip(*points, strict=True))
-        curves.append(Curve(name, *zip(*points, strict=True)))
+        potentials, latencies = zip(*points, strict=True)
+        curves.append(Curve(name, potentials, latencies))
     return Outcome(
         measured={f"correlation_{name}": value for name, value in found.items()},
         claims={

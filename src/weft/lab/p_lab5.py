@@ -16,6 +16,7 @@ GAPS_MS = (20.0, 10.0, 5.0, 2.0, 1.0)
 SEEDS = (1, 2, 3)
 WARM_UP_S = 120.0
 MEASURED_S = 48.0
+OVER = {"length": "chain length (operators)", "gap": "gap between records of the busy mode (ms)"}
 POLICIES = ("greedy", "refine", "refine by series", "xzh")
 
 
@@ -72,11 +73,11 @@ def measure(progress: Progress) -> Outcome:
         },
         claims=claims,
         curves=tuple(
-            Curve(f"{policy}, over {which}", xs[which], tuple(values))
+            Curve(policy, xs[which], tuple(values), OVER[which])
             for which, policies in found.items()
             for policy, values in policies.items()
         ),
-        axes=("chain length (operators), or gap of the busy mode (ms)", "mean end-to-end latency (ms)"),
+        axes=("", "mean end-to-end latency (ms)"),
     )  # fmt: skip
 
 

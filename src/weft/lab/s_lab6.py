@@ -151,13 +151,13 @@ def measure(progress: Progress) -> Outcome:
             "Fig 4.2: fewer sites and fewer operators, more availability": _falls(exact),
         },
         curves=tuple(
-            Curve(f"{policy}, over degree", tuple(map(float, DEGREES)), tuple(values))
+            Curve(policy, tuple(map(float, DEGREES)), tuple(values), "replicas per operator")
             for policy, values in by_degree.items()
         ) + tuple(
-            Curve(f"{n} operators, over sites used (Fig 4.2)", tuple(map(float, range(2, 2 * n + 1, 2))), tuple(values))
+            Curve(f"{n} operators", tuple(map(float, range(2, 2 * n + 1, 2))), tuple(values), "sites used (Fig 4.2)")
             for n, values in exact.items()
         ),
-        axes=("replicas per operator, or sites used", "availability"),
+        axes=("", "availability"),
     )  # fmt: skip
 
 

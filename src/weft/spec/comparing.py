@@ -17,7 +17,11 @@ def check_numbers(step: Step, tree: exp.Expr) -> None:
     """Reports numbers compared with text that is none, and warns of sums of text.
 
     Only of a plain SELECT over columns whose names and types are known: within others a name may mean something else.
+    Without ANSI's rules such a text is NULL, and nothing fails.
     """
+    sparks = (step.deployment.spark, *(site.spark for site in step.deployment.sites))
+    if any(str(spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "false" for spark in sparks):
+        return
     select = unwrapped(tree)
     if not isinstance(select, exp.Select) or len(list(select.find_all(exp.Query))) > 1:
         return
@@ -29,7 +33,7 @@ def check_numbers(step: Step, tree: exp.Expr) -> None:
     made = {one.alias.lower() for one in select.selects if isinstance(one, exp.Alias)}
 
     def kind(node: exp.Expr) -> str | None:
-        if not isinstance(node, exp.Column) or node.name.lower() in made or len(node.parts) > 2:
+        if not isinstance(node, exp.Column) or len(node.parts) > 2 or node.name.lower() in made:
             return None
         return kinds.get(node.name.lower())
 

@@ -19,7 +19,7 @@ queries:
     operators:
       - {name: o, from: [s], sql: "SELECT window(ts, '1 hour') w, sum(v) v FROM s GROUP BY 1", watermark: 1 minute,
          late: {to: late}}
-    sink: {from: o, format: csv, path: out}
+    sink: {from: o, format: json, path: out}
 """
 
 

@@ -1,6 +1,6 @@
 """Can any order of arrivals break it? Every order of messages, timers, facts, losses and crashes of small worlds."""
 
-from weft.bodies.explorer.explore import Result, Violation, run
+from weft.bodies.explorer.explore import ENDS, Result, Violation, run
 from weft.bodies.explorer.registry import NAMES, explore, replayed
 from weft.bodies.explorer.replay import BadScenario
 from weft.bodies.explorer.replay import read as read_scenario
@@ -9,6 +9,7 @@ from weft.bodies.explorer.wander import Wandered, wander
 from weft.bodies.explorer.world import Choice, Ground, Taken, View, World
 
 __all__ = [
+    "ENDS",
     "NAMES",
     "BadScenario",
     "Choice",

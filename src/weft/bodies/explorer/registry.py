@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
-from weft.bodies.explorer.explore import Result, run
+from weft.bodies.explorer.explore import ENDS, Result, run
 from weft.bodies.explorer.replay import BadScenario, Replayed, Scenario, replay
 from weft.bodies.explorer.world import World
 from weft.bodies.explorer.worlds import (
@@ -61,7 +61,14 @@ def explore(
             for result in results
             for violation in result.violations
         ],
+        "claims": claims(name, as_published, long),
     }
+
+
+def claims(name: str, as_published: bool = False, long: bool = False) -> list[str]:
+    """What is asked of every state of a protocol's worlds, each once, in the order of the worlds."""
+    asked = [claim for world in _WORLDS[name](as_published, long) for claim in world.invariants]
+    return list(dict.fromkeys([*asked, ENDS]))
 
 
 def replayed(scenario: Scenario) -> Replayed:
