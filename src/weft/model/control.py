@@ -78,16 +78,17 @@ class Advise:
     price: float = 10.0
 
 
+Foreseen = Literal["auto", "last", "average", "trend", "leader"]
+"""How rates of sources are foreseen; `auto` takes what would have been best of late."""
+
+
 @dataclass(frozen=True, slots=True)
 class Relief:
-    """Every period: is a promise expected to break within the horizon? Then operators leave their site (Synergy ch. 3).
-
-    `forecast` says how rates of sources are foreseen; `auto` takes what would have been best of late.
-    """
+    """Every period: is a promise expected to break within the horizon? Then operators leave a site (Synergy ch. 3)."""
 
     period_s: float = 5.0
     horizon_s: float = 60.0
-    forecast: Literal["auto", "last", "average", "trend", "leader"] = "auto"
+    forecast: Foreseen = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from weft.model import Advise, Cost, Order, Project, Relief, Share, Watermark
+from weft.model.control import Foreseen
 from weft.spec.problems import Problems, brief, did_you_mean, join, listed
 from weft.spec.shapes import Choice, Flag, Number, Shape, Text, found
 from weft.spec.tables import Items, Key, Table
@@ -194,7 +195,7 @@ _RELIEF = Table(
     (
         Key("period_s", Number(above=0), "the time between two looks"),
         Key("horizon_s", Number(above=0), "how far ahead it looks"),
-        Key("forecast", Choice(("auto", "last", "average", "trend", "leader")), "how rates of sources are foreseen"),
+        Key("forecast", Choice(get_args(Foreseen)), "how rates of sources are foreseen"),
     ),
 )
 

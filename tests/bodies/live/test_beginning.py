@@ -69,7 +69,8 @@ class NoSites:
 
 def test_where_sites_cannot_start_the_reason_is_told_and_they_are_closed(tmp_path: Path) -> None:
     house = NoSites()
-    run = Run(replace(whole(), folder=str(tmp_path)), tmp_path / "state", Options(), lambda *given: house)  # type: ignore[arg-type,return-value]
+    deployment = replace(whole(), folder=str(tmp_path))
+    run = Run(deployment, tmp_path / "state", Options(), lambda *given: house)  # type: ignore[arg-type,return-value]
     with pytest.raises(RunFailed, match="no site can start"):
         run.go()
     assert house.closed

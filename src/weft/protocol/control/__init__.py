@@ -4,7 +4,7 @@ from weft.protocol.control.controller import Controller, ControllerLimits
 from weft.protocol.control.decisions import ADVISED, ASKED, DONE, REFUSED, Decisions
 from weft.protocol.control.neighbourhood import neighbourhood, shifts_of
 from weft.protocol.control.rounds import Rounds
-from weft.protocol.control.rules import RULES, Desire, desires, looks_every_s
+from weft.protocol.control.rules import RULES, Desire, acts, desires, looks_every_s
 from weft.protocol.control.words import (
     BALANCE,
     FAILOVER,
@@ -59,6 +59,7 @@ __all__ = [
     "Rounds",
     "Shift",
     "Wished",
+    "acts",
     "desires",
     "looks_every_s",
     "neighbourhood",

@@ -1,6 +1,6 @@
 """What do rules wish? Each is a function of what runs and what was observed: relief, and periodic placement.
 
-A further rule is a function here, its period, and its rank in the precedence.
+A further rule is a function here and its line in `RULES`; what turns it on is a part of `model/control.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from weft.model import Advise, Deployment, Observed, Placement
+from weft.model import Advise, Control, Deployment, Observed, Placement
 from weft.model.wishes import By
 from weft.plan.errors import NoPlacement
 from weft.plan.foreseeing.relief import relief
@@ -68,13 +68,29 @@ def _behind(found: Better, advising: Advise) -> dict[str, Any]:
     }
 
 
-RULES: Mapping[By, Rule] = {"relief": relieve, "place": periodic_placement}
+class RuleEntry(NamedTuple):
+    """A rule, the part of `control` that turns it on (`period_s` is how often it looks), and whether it ever acts."""
+
+    rule: Rule
+    part: Callable[[Control], Any]
+    acts: bool = True
+
+
+RULES: Mapping[By, RuleEntry] = {
+    "relief": RuleEntry(relieve, lambda control: control.relief),
+    "place": RuleEntry(periodic_placement, lambda control: control.advise, acts=False),
+}
+
+
+def acts(deployment: Deployment) -> bool:
+    """True if a rule may change something: one that is on and does not only advise, where nobody asks for that."""
+    control = deployment.control
+    return control.advise is None and any(one.acts and one.part(control) is not None for one in RULES.values())
 
 
 def periods_s(deployment: Deployment) -> dict[By, float]:
     """How often each rule that is on looks."""
-    control = deployment.control
-    parts: dict[By, Any] = {"relief": control.relief, "place": control.advise}
+    parts = {name: one.part(deployment.control) for name, one in RULES.items()}
     return {name: part.period_s for name, part in parts.items() if part is not None}
 
 
@@ -97,4 +113,4 @@ def desires(
     deployment: Deployment, past: Sequence[Observed], running: Placement, due: Collection[By] = tuple(RULES)
 ) -> list[Desire]:
     """What rules wish on the last of some observations, all of them complete."""
-    return [desire for name, rule in RULES.items() if name in due for desire in rule(deployment, past, running)]
+    return [desire for name, one in RULES.items() if name in due for desire in one.rule(deployment, past, running)]

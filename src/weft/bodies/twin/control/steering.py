@@ -39,7 +39,7 @@ from weft.plan.changing.fragments import each_alone
 from weft.plan.changing.running_plan import Rules, first_plan
 from weft.protocol import Effect
 from weft.protocol.balancing import MARK
-from weft.protocol.control import Controller, Rounds, looks_every_s
+from weft.protocol.control import Controller, Rounds, acts, looks_every_s
 from weft.protocol.moving import Desk, InForce
 
 NS_PER_S = 1_000_000_000
@@ -47,10 +47,9 @@ MOVE_MS_PER_RECORD = 20.0
 
 
 def steers(deployment: Deployment) -> bool:
-    """Whether machines take part: something moves, crashes, comes or goes, sites balance, or relief acts."""
-    acts = any(isinstance(what, MoveAt | CrashAt | RestartAt | AddAt | RemoveAt) for what in deployment.scenario)
-    control = deployment.control
-    return acts or control.balance is not None or (control.relief is not None and control.advise is None)
+    """Whether machines take part: something moves, crashes, comes or goes, sites balance, or a rule acts."""
+    moved = any(isinstance(what, MoveAt | CrashAt | RestartAt | AddAt | RemoveAt) for what in deployment.scenario)
+    return moved or deployment.control.balance is not None or acts(deployment)
 
 
 def interrupts(deployment: Deployment) -> bool:
