@@ -18,6 +18,7 @@ from weft.bodies.live.commands.answering import Answering
 from weft.bodies.live.commands.words import ASK, Change, Look, Stop, Take, asked_of, encode
 from weft.bodies.live.identity import identity
 from weft.bodies.live.state import State
+from weft.bodies.live.story_file import StoryFile
 from weft.bodies.live.transport import ROLL
 from weft.bodies.live.wanted import Wanted
 from weft.bodies.live.wire.authority import make_keys
@@ -243,6 +244,27 @@ def test_what_may_not_be_asked_is_refused_with_a_word(elsewhere: Elsewhere, aske
         assert closed(other)
     elsewhere.refused("command was refused bulk bytes: ")
     elsewhere.undisturbed()
+
+
+def test_names_that_a_command_makes_up_are_one_line_of_the_story(elsewhere: Elsewhere) -> None:
+    elsewhere.port.stop(0)
+    story = StoryFile(elsewhere.state / "story.log")
+    desk = Port(credentials(elsewhere.keys, THE_DESK), "d1", tell=story.write)
+    Answering(State(elsewhere.state), story.write).at(desk)
+    desk.start()
+    false = "x\n1700000000000 gw-1 Killed() -> \x1b[2J"
+    try:
+        for wanted in ({"remove": false}, {"homes": {f"q.{false}": "gw-1"}}, {"remove": "q", false: 1}):
+            with raw(desk, elsewhere.keys, A_COMMAND) as other:
+                asked = framed(Ask(ASK, encode({"type": "Change", "wanted": wanted})))
+                other.sendall(hello(A_COMMAND, stream=BULK) + asked)
+                until(lambda: "Killed" in (elsewhere.state / "story.log").read_text())
+    finally:
+        desk.stop(0)
+        story.close()
+    told = (elsewhere.state / "story.log").read_text()
+    assert "\x1b" not in told
+    assert [line for line in told.splitlines() if "Killed" in line and not line.startswith("# ")] == []
 
 
 def test_what_lies_elsewhere_by_a_link_is_not_given(elsewhere: Elsewhere) -> None:
