@@ -187,6 +187,13 @@ def test_without_its_key_or_with_another_authoritys_a_command_is_told_so(elsewhe
     result = weft("status", elsewhere.file)
     assert result.exit_code == 1
     assert "`weft keys FILE` makes the keys" in result.stderr
+    (elsewhere.here / "data").mkdir()
+    (elsewhere.here / "data" / "readings.csv").touch()
+    for words in (["explain", elsewhere.file], ["plan", elsewhere.file, "--add", queries(elsewhere.here), "--ideal"]):
+        assert weft(*words).exit_code == 0, "what would be is seen without a run"
+    elsewhere.file.write_text(elsewhere.file.read_text().replace("keys: mine\n", ""))
+    assert "nothing ever ran" in weft("status", elsewhere.file).stdout
+    elsewhere.file.write_text(f"keys: mine\n{elsewhere.file.read_text()}")
     make_keys(mine, ["gw-1", "district"])
     result = weft("status", elsewhere.file)
     assert result.exit_code == 1

@@ -141,7 +141,7 @@ class Away(Held):
             fail(f"{self.file}: the desk gave no answer: {error}")
 
 
-def away(here: Held) -> Away | None:
+def away(here: Held, needed: bool) -> Away | None:
     """The run at the desk that a file names; None where it names none, or nobody answers there, which is said."""
     from weft.spec import absolute, desk_of
 
@@ -154,14 +154,19 @@ def away(here: Held) -> Away | None:
 
     asked = f"{here.file}: nothing runs here, and the desk at {address}"
     try:
+        # Keys that the file does not name lie in the state, and were made with it.
         keys = here.folder / "keys" if folder is None else Path(absolute(folder, str(here.file.parent)))
+        if folder is None and not keys.exists():
+            if needed:
+                note(f"{here.file}: it names no `keys`, so its desk answers commands on its own machine alone")
+            return None
         desk = DeskElsewhere(where(address), keys)
         seen = desk.look()
     except NoDesk:
         note(f"{asked} is not there")
     except (NoAnswer, NoKey) as error:
         says = f"{asked} {'gave no answer' if isinstance(error, NoAnswer) else 'cannot be asked'}: {error}"
-        if not here.folder.exists():
+        if needed and not here.folder.exists():
             fail(says)
         note(says)
     else:
