@@ -16,6 +16,7 @@ from weft.cli.output import fail, note, patience
 if TYPE_CHECKING:
     from weft.bodies.live.commands.asking import DeskElsewhere
     from weft.bodies.live.commands.words import Seen
+    from weft.bodies.live.wanted import Wanted
 
 LAST_BYTES = 8 << 20
 """How much of the end of a log is looked at."""
@@ -112,14 +113,13 @@ class Away(Held):
     def stopped(self) -> None:
         """It has ended; what was asked is not kept here."""
 
-    def change(self, request: dict[str, Any], timeout: float, waits_for: str) -> dict[str, Any]:
+    def change(self, wanted: Wanted, timeout: float, waits_for: str) -> dict[str, Any]:
         """Ask for a change and wait for what became of it; exit 1 where that is not known in time."""
         from weft.bodies.live.commands.asking import NoAnswer, NoDesk, TooLong
-        from weft.bodies.live.wanted import wanted_of
 
         try:
             with patience(f"waiting for {waits_for}"):
-                found = self.desk.change(wanted_of(request), timeout)
+                found = self.desk.change(wanted, timeout)
         except TooLong:
             fail(f"{self.file}: no answer after {timeout:.0f} s; {self.command('logs')} tells what goes on")
         except NoDesk:
