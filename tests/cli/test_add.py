@@ -109,6 +109,15 @@ def test_add_and_remove_print_the_change_and_refusals_are_exit_1(tmp_path: Path)
     assert asked[-1] == {"remove": "peaks"}
 
 
+def test_what_cannot_be_asked_is_not_waited_for(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    with running(tmp_path):
+        for words in (["remove", file, ""], ["move", file, "hourly_use.valid", ""]):
+            result = weft(*words)
+            assert (result.exit_code, "that cannot be asked" in result.stderr) == (2, True)
+    assert not (tmp_path / STATE / "requests").exists()
+
+
 def stopped(folder: Path, file: Path, beside: Beside | None = None) -> State:
     """A state as a run of a file leaves it."""
     in_force(folder, file)

@@ -18,6 +18,7 @@ from weft.bodies.live.commands.answering import Answering
 from weft.bodies.live.commands.words import ASK, Change, Look, Stop, Take, asked_of, encode
 from weft.bodies.live.identity import identity
 from weft.bodies.live.state import State
+from weft.bodies.live.story_file import StoryFile
 from weft.bodies.live.transport import ROLL
 from weft.bodies.live.wanted import Wanted
 from weft.bodies.live.wire.authority import make_keys
@@ -186,6 +187,13 @@ def test_without_its_key_or_with_another_authoritys_a_command_is_told_so(elsewhe
     result = weft("status", elsewhere.file)
     assert result.exit_code == 1
     assert "`weft keys FILE` makes the keys" in result.stderr
+    (elsewhere.here / "data").mkdir()
+    (elsewhere.here / "data" / "readings.csv").touch()
+    for words in (["explain", elsewhere.file], ["plan", elsewhere.file, "--add", queries(elsewhere.here), "--ideal"]):
+        assert weft(*words).exit_code == 0, "what would be is seen without a run"
+    elsewhere.file.write_text(elsewhere.file.read_text().replace("keys: mine\n", ""))
+    assert "nothing ever ran" in weft("status", elsewhere.file).stdout
+    elsewhere.file.write_text(f"keys: mine\n{elsewhere.file.read_text()}")
     make_keys(mine, ["gw-1", "district"])
     result = weft("status", elsewhere.file)
     assert result.exit_code == 1
@@ -243,6 +251,27 @@ def test_what_may_not_be_asked_is_refused_with_a_word(elsewhere: Elsewhere, aske
         assert closed(other)
     elsewhere.refused("command was refused bulk bytes: ")
     elsewhere.undisturbed()
+
+
+def test_names_that_a_command_makes_up_are_one_line_of_the_story(elsewhere: Elsewhere) -> None:
+    elsewhere.port.stop(0)
+    story = StoryFile(elsewhere.state / "story.log")
+    desk = Port(credentials(elsewhere.keys, THE_DESK), "d1", tell=story.write)
+    Answering(State(elsewhere.state), story.write).at(desk)
+    desk.start()
+    false = "x\n1700000000000 gw-1 Killed() -> \x1b[2J"
+    try:
+        for wanted in ({"remove": false}, {"homes": {f"q.{false}": "gw-1"}}, {"remove": "q", false: 1}):
+            with raw(desk, elsewhere.keys, A_COMMAND) as other:
+                asked = framed(Ask(ASK, encode({"type": "Change", "wanted": wanted})))
+                other.sendall(hello(A_COMMAND, stream=BULK) + asked)
+                until(lambda: "Killed" in (elsewhere.state / "story.log").read_text())
+    finally:
+        desk.stop(0)
+        story.close()
+    told = (elsewhere.state / "story.log").read_text()
+    assert "\x1b" not in told
+    assert [line for line in told.splitlines() if "Killed" in line and not line.startswith("# ")] == []
 
 
 def test_what_lies_elsewhere_by_a_link_is_not_given(elsewhere: Elsewhere) -> None:

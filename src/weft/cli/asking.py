@@ -13,7 +13,7 @@ import typer
 
 from weft.cli.away import Away
 from weft.cli.held import Held
-from weft.cli.output import fail, note
+from weft.cli.output import WRONG_INPUT, fail, note
 
 ANSWER_S_MAX = 300.0
 LOOK_S = 0.1
@@ -27,8 +27,14 @@ def ask(
     keys: Sequence[str] = OF_CHANGES, waits_for: str = "a batch boundary",
 ) -> dict[str, Any]:  # fmt: skip
     """Ask a run for a change and wait for its answer; exit 1 where none comes, or it lacks something."""
+    from weft.bodies.live.wanted import wanted_of
+
+    try:
+        wanted = wanted_of(request)
+    except ValueError as error:
+        fail(f"{file}: that cannot be asked: {error}", WRONG_INPUT)
     if isinstance(found, Away):
-        answer = found.change(request, timeout, waits_for)
+        answer = found.change(wanted, timeout, waits_for)
     else:
         answer = _by_file(found, file, request, timeout, waits_for)
     missing = [word for word in keys if word not in answer]

@@ -16,6 +16,7 @@ from weft.cli.output import fail, note, patience
 if TYPE_CHECKING:
     from weft.bodies.live.commands.asking import DeskElsewhere
     from weft.bodies.live.commands.words import Seen
+    from weft.bodies.live.wanted import Wanted
 
 LAST_BYTES = 8 << 20
 """How much of the end of a log is looked at."""
@@ -112,14 +113,13 @@ class Away(Held):
     def stopped(self) -> None:
         """It has ended; what was asked is not kept here."""
 
-    def change(self, request: dict[str, Any], timeout: float, waits_for: str) -> dict[str, Any]:
+    def change(self, wanted: Wanted, timeout: float, waits_for: str) -> dict[str, Any]:
         """Ask for a change and wait for what became of it; exit 1 where that is not known in time."""
         from weft.bodies.live.commands.asking import NoAnswer, NoDesk, TooLong
-        from weft.bodies.live.wanted import wanted_of
 
         try:
             with patience(f"waiting for {waits_for}"):
-                found = self.desk.change(wanted_of(request), timeout)
+                found = self.desk.change(wanted, timeout)
         except TooLong:
             fail(f"{self.file}: no answer after {timeout:.0f} s; {self.command('logs')} tells what goes on")
         except NoDesk:
@@ -141,7 +141,7 @@ class Away(Held):
             fail(f"{self.file}: the desk gave no answer: {error}")
 
 
-def away(here: Held) -> Away | None:
+def away(here: Held, needed: bool) -> Away | None:
     """The run at the desk that a file names; None where it names none, or nobody answers there, which is said."""
     from weft.spec import absolute, desk_of
 
@@ -154,14 +154,19 @@ def away(here: Held) -> Away | None:
 
     asked = f"{here.file}: nothing runs here, and the desk at {address}"
     try:
+        # Keys that the file does not name lie in the state, and were made with it.
         keys = here.folder / "keys" if folder is None else Path(absolute(folder, str(here.file.parent)))
+        if folder is None and not keys.exists():
+            if needed:
+                note(f"{here.file}: it names no `keys`, so its desk answers commands on its own machine alone")
+            return None
         desk = DeskElsewhere(where(address), keys)
         seen = desk.look()
     except NoDesk:
         note(f"{asked} is not there")
     except (NoAnswer, NoKey) as error:
         says = f"{asked} {'gave no answer' if isinstance(error, NoAnswer) else 'cannot be asked'}: {error}"
-        if not here.folder.exists():
+        if needed and not here.folder.exists():
             fail(says)
         note(says)
     else:

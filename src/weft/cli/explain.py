@@ -41,7 +41,7 @@ def explain(
     from weft.bodies.live.sharing import with_beside
     from weft.plan.dataflow.shared_streams import shared_streams
 
-    found = held(file, state)
+    found = held(file, state, needed=False)
     _, deployment = read(file, found.here)
     if decisions:
         show_decisions(found, json)

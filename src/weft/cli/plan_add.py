@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.cli.add import as_it_runs, read_queries
-from weft.cli.finding import held
+from weft.cli.finding import held_here
 from weft.cli.output import WRONG_INPUT, Rows, fail, number, print_table, say
 from weft.cli.placing import Placed, placed
 from weft.cli.planned import LEVEL_KEYS, plain_projection, planned_json
@@ -49,7 +49,7 @@ def plan_with(
 
 def offered_now(file: Path, state: Path | None) -> dict[str, tuple[str, ...]]:
     """The sites that offer each stream, as the directory of a run has told; empty where nothing runs."""
-    found = held(file, state)
+    found = held_here(file, state)
     told = (found.status() or {}) if found.alive() else {}
     offers: dict[str, tuple[str, ...]] = {}
     for site, one in told.get("sites", {}).items():

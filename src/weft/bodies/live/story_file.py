@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from contextlib import suppress
 from pathlib import Path
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What others say, as in a message that was refused, begins no line of its own and moves no terminal's cursor."""
 
 
 class StoryFile:
@@ -19,7 +23,7 @@ class StoryFile:
         # A disk without room is told by who cannot do without it.
         with self._lock, suppress(OSError):
             if not self._file.closed:
-                self._file.write(line + "\n")
+                self._file.write(_CONTROL.sub(" ", line) + "\n")
 
     def close(self) -> None:
         """Take no more lines."""

@@ -429,6 +429,8 @@ def test_a_run_listens_on_loopback_only_and_is_not_disturbed_by_who_may_not_spea
         found = listening({os.getpid()})
         assert {port.address for port in ports} < found
         assert elsewhere(found) == set()
+        with socket.create_server(("0.0.0.0", 0)) as to_all:  # which would be seen
+            assert elsewhere(listening({os.getpid()})) == {to_all.getsockname()}
     launched = {site: list(engine.launched) for site, engine in agents.engines.items()}
     keys = agents.state / "keys"
     make_keys(keys, ["desk", "core", "stranger"])
