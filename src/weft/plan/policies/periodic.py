@@ -71,11 +71,11 @@ def periodic(deployment: Deployment, running: Placement, price: float, seed: int
         return None  # what would have to run cannot run anywhere
     if not leaves or not _pays(problem(deployment), running, found, price * len(leaves)):
         return None
-    values = (_value(deployment, placement) for placement in (running, found))
+    before, after = (_value(deployment, placement) for placement in (running, found))
     known = {site.name for site in deployment.sites}
     touched = [site for one in leaves for site in (one.before, one.after) if site in known]
     busy = {site: _busy(deployment, site, running, found) for site in touched}
-    return Better(leaves, deployment.control.place.objective, *values, busy)
+    return Better(leaves, deployment.control.place.objective, before, after, busy)
 
 
 def _busy(deployment: Deployment, site: str, *placements: Placement) -> tuple[float | None, float | None]:
