@@ -81,6 +81,9 @@ def worlds(
     leans = Case({"q": "x: o1(s@a) > b, 9000", "r": "x: o1(s@a) > a, 9000"}, {"o1": "a"}, both, leaves="q")
     longer = Case({"q": "x: o1(s@a) o2(o1) > a, 9000", "r": "x: o1(s@a) o2(o1) > a, 9000"}, {"o1": "a", "o2": "a"},
                   {"a": ROOM}, load=200_000, leaves="q")  # fmt: skip
+    # One site is nearer, the other has more room: of two graphs neither is better, and both are kept.
+    either = Case({"q": "x: o1(s@a) > a, 9000"}, {"o1": "a b"}, both, runs={"p": "z: p1@a > a, 9000"})
+    hasty = ComposerLimits(tells=False, deploys=False, tries=1)
     stale = Case({"q": "x: o1(s@a) > a, 9000", "r": "y: o1(s@a) > a, 9000"}, {"o1": "a"}, {"a": ROOM}, leaves="q",
                  stale=True)  # fmt: skip
     usual = (
@@ -104,6 +107,8 @@ def worlds(
         of("one leans, the other leaves", leans, quick),
         of("one leans on a chain, which leaves", longer, quick),
         of("one leaves, the directory is stale", stale, quick),
+        of("either of two sites, a message lost and early timers", either, hasty, early=1, lose=1),
+        of("either of two sites, two messages lost", either, hasty, lose=2),
     )  # fmt: skip
     if not long:
         return usual

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from weft.bodies.explorer.world import Claim, View
 from weft.bodies.explorer.worlds.composing_ground import FAULTS, Case, Terrain
@@ -91,8 +90,8 @@ def written(site: str, view: View) -> bool:
 def only_admitted_runs(view: View) -> bool:
     """What runs belongs to a query that was admitted, or others lean on it."""
     ground: Terrain = view.ground
-    noted = {f"{one.attempt} {hop.piece}": one for _, one in ground.notes for hop in one.graph.hops}
-    return all(one.name in noted for one in ground.runs)
+    noted = {(f"{one.attempt} {hop.piece}", hop.site) for _, one in ground.notes for hop in one.graph.hops}
+    return all((one.name, one.site) in noted for one in ground.runs)
 
 
 def leaves_backwards(view: View) -> bool:
@@ -115,14 +114,14 @@ def answered(case: Case, view: View) -> bool:
     ground: Terrain = view.ground
     if view.busy or not {*case.queries} <= {name for name, _ in ground.told}:
         return False
-    stays: dict[str, Any] = {}
+    stays: set[tuple[str, str]] = set()
     for name in case.composers():
         for row in view.machine(name).rows.values():
             if row.state not in ("running", "leaving"):
                 return False
             pieces = row.left if row.state == "leaving" else {hop.piece for hop in row.graph.hops}
-            stays |= {f"{row.attempt} {hop.piece}": hop.site for hop in row.graph.hops if hop.piece in pieces}
-    held = {key: site for site in case.sites() for key, row in view.machine(site).rows.items() if row.state == "held"}
+            stays |= {(f"{row.attempt} {hop.piece}", hop.site) for hop in row.graph.hops if hop.piece in pieces}
+    held = {(key, site) for site in case.sites() for key, row in view.machine(site).rows.items() if row.state == "held"}
     others = any(row.state != "held" for site in case.sites() for row in view.machine(site).rows.values())
     return not others and held == stays
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weft.bodies.explorer.world import Choice, View, World
-from weft.protocol import Effect, Machine
+from weft.bodies.explorer.worlds import strange
+from weft.protocol import Effect, Input, Machine
 from weft.protocol.connection import (
     Acked,
     Arrived,
@@ -165,6 +166,21 @@ class Wires(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **changes)
 
 
+def stale(machine: Any) -> Iterator[Input]:
+    """What a speaker may be told that is out of date, or was never so; a hearer is told nothing of the kind."""
+    if not hasattr(machine, "session"):
+        return
+    for peer, row in machine.rows.items():
+        for number in (row.first, row.last):
+            yield Acked(peer, machine.session - 1, number)
+            yield Acked(peer, machine.session + 1, number)
+        yield Acked(peer, machine.session, row.last + 1)
+        yield LinkUp(peer, row.link)
+        yield LinkDown(peer, row.link - 1)
+        if row.link:
+            yield LinkUp(peer, row.link - 1)
+
+
 def quiet(view: View) -> bool:
     """Nothing is under way or owed, and all of this session was heard by some life of b, or lost with a word."""
     ground: Wires = view.ground
@@ -194,12 +210,16 @@ def world(
     claims = {fault: (lambda view, fault=fault: view.ground.fault != fault) for fault in FAULTS}
     if roomy:
         claims[KEPT] = lambda view, fault="": not view.ground.lost
+
+    def machines() -> dict[str, Machine]:
+        return {"a": reborn("a", None), "b": reborn("b", None)}
+
     return World(
         name,
-        lambda: {"a": reborn("a", None), "b": reborn("b", None)},
+        machines,
         Wires(limits, breaks, doubles, doubles),
         (tuple(("a", Offered("b", b"%d" % number)) for number in range(1, messages + 1)),),
-        claims,
+        {**claims, **strange.passing(machines, ("a",), stale)},
         quiet,
         reborn,
         **faults,

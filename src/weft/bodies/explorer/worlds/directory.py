@@ -17,6 +17,7 @@ from weft.protocol.directory import (
     Limits,
     Loaded,
     OffersAre,
+    OffersHeld,
     PutOffers,
     Seek,
     site_key,
@@ -29,6 +30,8 @@ BAND = "after a calm a load that is shown lies in the level of the load that is"
 AGES = "what is held grows older at every beat, and ends with its lease"
 OLDER = "an older word never replaces a later one"
 LIVES = "what a former life of a site offered ends when a greater one is heard of"
+ANSWERED = "who has not answered the last word is waited for"
+FAREWELL = "who has left is not believed to be there again in the same life"
 SPARING = "a load within its level is told to nobody"
 
 
@@ -122,6 +125,23 @@ def reborn_anew(taken: Taken) -> bool:
     return before is None or before.life >= life or not taken.after.rows[sender].names
 
 
+def only_the_last_answered(taken: Taken) -> bool:
+    """Whether a holder is waited for until it has answered the last word."""
+    if not (isinstance(taken.input, Received) and isinstance(taken.input.message, OffersHeld)):
+        return True
+    before, after = (one.rows.get(taken.input.sender) for one in (taken.before, taken.after))
+    answers = taken.input.message.number == taken.before.number
+    return before is None or answers or before.life != after.life or not before.waits or bool(after.waits)
+
+
+def farewells_hold(taken: Taken) -> bool:
+    """Whether a life that has said that it leaves is heard no more."""
+    if not isinstance(taken.input, Received):
+        return True
+    before, after = (one.rows.get(taken.input.sender) for one in (taken.before, taken.after))
+    return before is None or before.state != "left" or after.life > before.life or after.state == "left"
+
+
 def sparing(taken: Taken) -> bool:
     """Whether loads are told only where they leave their level."""
     return not isinstance(taken.input, Loaded) or not (
@@ -175,9 +195,10 @@ def world(
         claims,
         over,
         reborn,
-        steps={AGES: ages, OLDER: in_order, LIVES: reborn_anew, SPARING: sparing},
+        steps={AGES: ages, OLDER: in_order, LIVES: reborn_anew, SPARING: sparing,
+               ANSWERED: only_the_last_answered, FAREWELL: farewells_hold},
         **faults,
-    )
+    )  # fmt: skip
 
 
 def _script(text: str, names: tuple[str, ...]) -> tuple[Act, ...]:
@@ -220,6 +241,7 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         of("a lost farewell", "a b", "a begins; a offers s; a ends", lose=1, lossy=True),
         of("a doubled word", "a b", "a begins; a offers s; a offers t", double=1),
         of("words that overtake", "a b", "a begins; a offers s; a offers", overtake=1),
+        of("one leaves, a word that comes late", "a b", "a begins; a offers s; a ends", overtake=1, lossy=True),
         of("one who offers crashes", "a b", "a begins; a offers s; a offers", mortal=("a",), crash=1),
         of("one who holds crashes", "a b", "a begins; a offers s, b begins; b seeks 1 s", mortal=("b",), crash=1),
     )  # fmt: skip
