@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from weft.bodies.explorer.world import World
-from weft.bodies.explorer.worlds.composing_claims import answered, claims
+from weft.bodies.explorer.worlds import strange
+from weft.bodies.explorer.worlds.composing_claims import answered, claims, stale
 from weft.bodies.explorer.worlds.composing_ground import Case, Roads, Terrain
 from weft.protocol import Input, Machine
 from weft.protocol.composing import Ask, Begin, Composer, ComposerLimits, Depart, Instance, Keeper
@@ -46,9 +47,13 @@ def world(
         owner = next(name for name in case.composers() if (case.queries | case.runs)[query].startswith(name))
         scripts.setdefault(owner, []).append((owner, Depart(query)))
     ground = Terrain(case, kept, noted, runs, runs, told=tuple((one, "admitted") for one in sorted(case.runs)))
+
+    def machines() -> dict[str, Machine]:
+        return {one: reborn(one, None) for one in names}
+
     return World(
-        name, lambda: {one: reborn(one, None) for one in names}, ground,
-        tuple(tuple(script) for script in scripts.values()), claims(case), partial(answered, case), reborn, **faults,
+        name, machines, ground, tuple(tuple(script) for script in scripts.values()),
+        {**claims(case), **strange.answering(machines, names, stale)}, partial(answered, case), reborn, **faults,
     )  # fmt: skip
 
 

@@ -7,12 +7,13 @@ another takes as long as it likes. Time goes on when nothing that is on its way 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
-from weft.bodies.explorer.world import Choice, Claim, View, World
-from weft.protocol import Effect, Input
+from weft.bodies.explorer.world import Choice, Claim, Taken, View, World
+from weft.protocol import Effect, Input, Send
 from weft.protocol.ordered_move import (
     Arrived,
     Forward,
@@ -24,6 +25,7 @@ from weft.protocol.ordered_move import (
     Process,
     Record,
     Subscribe,
+    TakeOver,
     Tick,
     Unsubscribe,
 )
@@ -33,6 +35,7 @@ OPERATOR = "pass"
 OLD, NEW = "old", "new"
 ONCE = "no record is processed twice"
 LATE = "nothing is late because of the move"
+MEASURED = "the new site is told how long records took to the old one"
 SAID = "what is late is said to be, and nothing else"
 FORWARD = "forward"
 OVER = 1e6
@@ -204,6 +207,22 @@ def world(
         (),
         {fault: _without(fault) for fault in faults},
         quiet,
+        steps={MEASURED: partial(told_as_measured, sources)},
+    )
+
+
+def told_as_measured(sources: tuple[Gives, ...], step: Taken) -> bool:
+    """Whether the old site tells how long records took to it: as long as they can, or nothing where none came."""
+    said = [one.message for one in step.effects if isinstance(one, Send) and isinstance(one.message, TakeOver)]
+    if not said:
+        return True
+    row = step.before.rows[OPERATOR]
+    ways = {source.stream: source.to_old for source in sources}
+    return {stream for stream, _, _ in said[0].delays_ms} == {*ways} and all(
+        ways[stream][0] <= least <= most <= ways[stream][1]
+        if row.ways[stream].last
+        else (least, most) == (0.0, row.hold_ms)
+        for stream, least, most in said[0].delays_ms
     )
 
 
