@@ -219,7 +219,7 @@ def brisk(**machines: Any) -> tuple[World, ...]:
         of("a full disk, a death, another move", MoveCase(*one, "1b", records=1), undecided=1, deaths=1),
         of("early timers", MoveCase(*one, records=1), early=1),
         of("overtaken", MoveCase(*one, records=1), overtake=1, early=1),
-        of("a crash", MoveCase(*one, records=1), crash=1),
+        of("a crash", MoveCase(*one, records=1, outdated=True), crash=1),
         of("a silent body", MoveCase("1a 2a", "2b", records=0), silent=2),
         of("into a fragment, a silent body", MoveCase(*apart, records=0), silent=1),
         of("into a fragment, early timers", MoveCase(*apart, records=1), early=1),
