@@ -8,9 +8,10 @@ import pytest
 
 from tests.bodies.explorer import faulty, looking
 from tests.bodies.explorer.planted import PLANTED, SEEN_IN, Planted
+from tests.bodies.explorer.planted_later import PLANTED_LATER, SEEN_IN_LATER
 from tests.bodies.explorer.planted_since import PLANTED_SINCE, SEEN_IN_SINCE
 
-EVERY, SEEN = (*PLANTED, *PLANTED_SINCE), SEEN_IN | SEEN_IN_SINCE
+EVERY, SEEN = (*PLANTED, *PLANTED_SINCE, *PLANTED_LATER), SEEN_IN | SEEN_IN_SINCE | SEEN_IN_LATER
 PROTOCOLS = {
     "exclusion", "scaling", "balancing", "control", "hosting", "move", "directory", "connection", "composing",
     "feedback", "ordered_move", "stream_rule", "reporting",

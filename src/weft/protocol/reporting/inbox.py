@@ -42,8 +42,9 @@ class Heard(msgspec.Struct):
 class Inbox:
     """What all sites have told."""
 
-    def __init__(self) -> None:
+    def __init__(self, lives_kept: int = LIVES_KEPT) -> None:
         self.sites: dict[str, Heard] = {}
+        self.lives_kept = lives_kept
 
     def take(self, site: str, report: Report) -> tuple[list[Event], Reported]:
         """The events of a report that are new, and the answer."""
@@ -51,7 +52,7 @@ class Inbox:
         if report.life != held.life and report.life not in held.taken:
             held.life, held.number, held.fragments = report.life, 0, {}
             held.taken[report.life] = report.had
-            for life in list(held.taken)[:-LIVES_KEPT]:
+            for life in list(held.taken)[: -self.lives_kept]:
                 del held.taken[life]
                 held.cpu_s_before += held.cpu_s.pop(life, 0.0)
         upto = held.taken[report.life]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from weft.bodies.explorer.world import Taken, View, World
+from weft.bodies.explorer.worlds import strange
 from weft.bodies.explorer.worlds.directory_ground import CALM, CLOCK, INVENTED, LEASE, TWICE, Act, Clock, Yard
 from weft.protocol import Input, Machine, Received
 from weft.protocol.directory import (
@@ -13,6 +15,7 @@ from weft.protocol.directory import (
     Directory,
     End,
     JoinRing,
+    LeaveRing,
     Levels,
     Limits,
     Loaded,
@@ -142,6 +145,18 @@ def farewells_hold(taken: Taken) -> bool:
     return before is None or before.state != "left" or after.life > before.life or after.state == "left"
 
 
+def stale(machine: Any) -> Iterator[Input]:
+    """Words of lives that are over."""
+    if not hasattr(machine, "levels"):
+        return
+    for site, row in machine.rows.items():
+        if site != machine.name and row.life > 0:
+            life = row.life - 1
+            for word in (JoinRing(life), LeaveRing(life), OffersHeld(life, machine.number)):
+                yield Received(site, word)
+            yield Received(site, PutOffers(life, row.number + 1, 0.0, ("late",)))
+
+
 def sparing(taken: Taken) -> bool:
     """Whether loads are told only where they leave their level."""
     return not isinstance(taken.input, Loaded) or not (
@@ -179,7 +194,11 @@ def world(
         acted = all(at == len(script) for at, script in zip(held.done, held.acts, strict=True))
         return acted and calm(view) and not held.seeking and exact(view) and banded(view)
 
+    def machines() -> dict[str, Machine]:
+        return {one: reborn(one, None) for one in (CLOCK, *names)}
+
     claims: dict[str, Any] = {
+        **strange.passing(machines, names, stale),
         TWICE: lambda view: view.ground.fault != TWICE,
         INVENTED: lambda view: view.ground.fault != INVENTED,
     }
@@ -189,7 +208,7 @@ def world(
         claims[BAND] = lambda view: not calm(view) or banded(view)
     return World(
         name,
-        lambda: {one: reborn(one, None) for one in (CLOCK, *names)},
+        machines,
         ground,
         (),
         claims,

@@ -34,6 +34,7 @@ NEWER = "an older word never takes the place of a later one"
 DEAD = "nothing is believed of a life that has been over for longer than a lease"
 EXACT = "after a calm every site knows the last word of each that is there, and nothing else"
 TOLD = "what is known is told, and nothing else"
+AGES = "words of others grow older by one at every beat"
 LEFT = "nothing is kept of a query that has left, and of sites that it has left"
 AT_ONCE = "what is measured is told at once, and what is said again is believed as long as news"
 
@@ -196,6 +197,18 @@ def said_at_once(taken: Taken) -> bool:
     return True
 
 
+def ages(taken: Taken) -> bool:
+    """Whether words of others grow older by one at every beat."""
+    before, after = (one.rows.get(QUERY) for one in (taken.before, taken.after))
+    if not isinstance(taken.input, DelayBeat) or before is None or before.state != "part":
+        return True
+    return all(
+        after.heard[site].age == min(one.age + 1, LEASE)
+        for site, one in before.heard.items()
+        if site != taken.after.name
+    )
+
+
 def stale(machine: Any) -> Iterator[Input]:
     """Words of nobody, of oneself, and older ones than the last."""
     if not hasattr(machine, "lease"):
@@ -235,7 +248,7 @@ def world(name: str, acts: str, machine: type[Feedback] = Feedback, lossy: bool 
         claims[EXACT] = lambda view: not calm(view) or exact(view)
     return World(
         name, machines, ground, (), claims, over, reborn,
-        steps={NEWER: in_order, LEFT: left_behind, AT_ONCE: said_at_once}, **faults,
+        steps={NEWER: in_order, LEFT: left_behind, AT_ONCE: said_at_once, AGES: ages}, **faults,
     )  # fmt: skip
 
 

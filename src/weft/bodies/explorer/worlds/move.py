@@ -229,6 +229,8 @@ def brisk(**machines: Any) -> tuple[World, ...]:
         of("a word comes twice", MoveCase(*one, "1a", records=0, early=True), double=2),
         of("into a fragment, two channels", MoveCase(*apart, records=1, side=True), lose=1),
         of("two readers to drain", MoveCase("1a 2b 3a", "1b 3b", records=0, beside=True)),
+        of("off, and its site never hears of that, then taken over",
+           MoveCase("1a", "1b", "1!b", records=0, expected={}), Cancel(1), mortal=(), lose=2),
         of("two in turn, the first off, a word that comes late", MoveCase("1a", "1b", "1b", records=0), mortal=(),
            undecided=1, overtake=1),
         of("a word comes twice and late", MoveCase(*one, records=0), mortal=(), double=1, overtake=1),

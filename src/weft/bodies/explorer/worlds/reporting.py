@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from weft.bodies.explorer.world import StepClaim, Taken, View, World
+from weft.bodies.explorer.worlds import strange
 from weft.bodies.explorer.worlds.reporting_ground import (
     BATCHES,
     COMMITS,
@@ -22,8 +24,8 @@ from weft.bodies.explorer.worlds.reporting_ground import (
     SiteGone,
     Teller,
 )
-from weft.protocol import Input, Machine, Received, Send
-from weft.protocol.reporting import Inbox, Outbox, OutboxLimits
+from weft.protocol import Input, Machine, Received, Send, SetTimer
+from weft.protocol.reporting import Inbox, Outbox, OutboxLimits, Reported
 
 EARLY = "a question is answered when all is known that had happened before it"
 STANDS = "how a site stands is told by its present life, and by its last report"
@@ -49,9 +51,9 @@ def known_life(step: Taken) -> bool:
     if not isinstance(step.input, Received) or not isinstance(step.input.message, Letter):
         return True
     before, after = (one.box.sites.get(step.input.sender) for one in (step.before, step.after))
-    if before is None or (step.input.message.life not in before.taken):
-        return True
     report = step.input.message.report
+    if before is None or report.life not in before.taken:
+        return {*after.fragments} == {one.fragment for one in report.now.fragments}
     if (after.life, after.number) < (before.life, before.number):
         return False
     if report.life != after.life or (report.life, report.number) <= (before.life, before.number):
@@ -125,9 +127,17 @@ def _without(fault: str) -> Any:
     return lambda view: view.ground.fault != fault
 
 
+def stale(machine: Any) -> Iterator[strange.Stale]:
+    """Answers to a former life of a site, and those that say nothing new."""
+    if isinstance(machine, Teller) and machine.rows:
+        more = (SetTimer(REPORT, 1),) if machine.box.waits else ()
+        yield Received(DESK, Reported("former", 99)), more
+        yield Received(DESK, Reported(str(machine.life), 0)), more
+
+
 def world(
     name: str, acts: str, limits: OutboxLimits | None = None, gone: str = "", outbox: type[Outbox] = Outbox,
-    inbox: type[Inbox] = Inbox, **faults: Any,
+    inbox: type[Inbox] = Inbox, lives: int = 8, **faults: Any,
 ) -> World:  # fmt: skip
     """What happens at sites, `site: what` between commas; the desk asks once in each of its lives."""
     happens = tuple((site, what) for site, _, what in (one.partition(": ") for one in acts.split(", ")))
@@ -137,14 +147,20 @@ def world(
 
     def reborn(name: str, ground: Office | None) -> Machine:
         if name == DESK:
-            return Listener(DESK, ground.desk if ground else 1, sites, inbox())
+            return Listener(DESK, ground.desk if ground else 1, sites, inbox(lives))
         life = ground.now(name)[0] if ground else 1
         return Teller(name, life, outbox(str(life), limits))
 
+    def machines() -> dict[str, Machine]:
+        return {one: reborn(one, None) for one in (*sites, DESK)}
+
     told: tuple[tuple[str, Input], ...] = tuple((DESK, SiteGone(site)) for site in gone.split())
     return World(
-        name, lambda: {one: reborn(one, None) for one in (*sites, DESK)}, ground, ((*told, (DESK, AskAll())),),
-        {ONCE: _without(ONCE), GAP: _without(GAP), SOUND: _without(SOUND), WORK: work_counted, EARLY: answered},
+        name, machines, ground, ((*told, (DESK, AskAll())),),
+        {
+            **strange.answering(machines, sites, stale), ONCE: _without(ONCE), GAP: _without(GAP),
+            SOUND: _without(SOUND), WORK: work_counted, EARLY: answered,
+        },
         quiet, reborn, steps={STANDS: known_life, GONE: forgotten, BOUNDED: bounded(limits)}, **faults,
     )  # fmt: skip
 
@@ -163,6 +179,9 @@ def worlds(as_published: bool = False, long: bool = False, **boxes: Any) -> tupl
         of("a word twice", "a: bc", double=1 + more, early=1),
         of("the site comes back", "a: bcb", mortal=("a",), crash=1 + more, lose=more, early=1),
         of("the site comes back, a late word of its life before", "a: bcb", mortal=("a",), crash=1, overtake=1),
+        of("the site comes back twice, one life is kept", "a: b" + more * "c", mortal=("a",), crash=2, lives=1),
+        of("the site comes back, reports of one thing each", "a: bc", OutboxLimits(bytes_max=1), mortal=("a",),
+           crash=1),
         of("the desk comes back", "a: bc", mortal=(DESK,), crash=1 + more, lose=1, torn=1),
         of("both come back", "a: b" + more * "c", mortal=("a", DESK), crash=2, early=more),
         of("a site is taken to be gone", "a: bc", gone="a", early=1),

@@ -114,6 +114,8 @@ def hosts(**machines: Any) -> tuple[World, ...]:
         hosting.world("a move, a crash and a torn step", (start, go), mortal=every, crash=2, torn=1, **machines),
         hosting.world("stopped, the inputs end, a torn step", (start, stop), mortal=every, crash=1, torn=1, lose=1,
                       may_drain=True, **machines),
+        hosting.world("wanted again where it does not halt", (start, stop, start), sites=("a",), mortal=(), tries=1,
+                      early=4, **machines),
         hosting.world("given up, words that overtake", (start,), sites=("a",), mortal=(), deaths=1, restarts=0,
                       overtake=1, early=1, **machines),
     )  # fmt: skip
