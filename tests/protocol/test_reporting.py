@@ -7,8 +7,17 @@ import random
 import pytest
 
 from weft.protocol.messages import MESSAGE_BYTES_MAX, decode, encode
-from weft.protocol.reporting import BatchDone, BatchWeighed, Committed, Event, FragmentNow, Inbox, Outbox, SiteNow
-from weft.protocol.reporting import outbox as limits
+from weft.protocol.reporting import (
+    BatchDone,
+    BatchWeighed,
+    Committed,
+    Event,
+    FragmentNow,
+    Inbox,
+    Outbox,
+    OutboxLimits,
+    SiteNow,
+)
 from weft.protocol.reporting.words import Report, Reported, Waiting
 
 NOW = SiteNow(
@@ -106,10 +115,8 @@ def test_an_older_report_of_a_life_does_not_tell_how_it_stands() -> None:
     assert found.taken == 9
 
 
-def test_while_nobody_hears_batches_add_up_and_the_oldest_commits_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "WAITING_MAX", 100)
-    monkeypatch.setattr(limits, "COMMITS_KEPT", 20)
-    box, inbox = Outbox("l"), Inbox()
+def test_while_nobody_hears_batches_add_up_and_the_oldest_commits_are_given_up() -> None:
+    box, inbox = Outbox("l", OutboxLimits(waiting_max=100, commits_kept=20)), Inbox()
     for number in range(1000):
         box.add(batch(number))
         box.add(commit(number))
@@ -141,11 +148,18 @@ def test_reports_are_of_bounded_size_however_much_there_is_to_tell() -> None:
 
 def test_what_is_said_without_an_answer_is_a_window_that_moves_on_with_the_answers() -> None:
     box, inbox = Outbox("l"), Inbox()
-    for number in range(limits.EVENTS_MAX + 7):
+    for number in range(box.limits.events_max + 7):
         box.add(commit(number))
     [report] = said(box)
-    assert (len(report.events), report.more) == (limits.EVENTS_MAX, 7)
+    assert (len(report.events), report.more) == (box.limits.events_max, 7)
     _, answer = inbox.take("a", report)
     box.heard(answer.life, answer.upto)
     [rest] = said(box)
     assert (len(rest.events), rest.more) == (7, 0)
+
+
+def test_cpu_seconds_of_lives_add_up_also_where_the_new_one_has_used_more_and_none_is_lost_with_a_former_life() -> None:
+    inbox = Inbox()
+    for life in range(12):
+        inbox.take("a", Outbox(f"life {life}").reports(SiteNow((), 1.0), 5.0)[0])
+    assert inbox.cpu_s("a") == 12.0

@@ -6,13 +6,34 @@ from collections.abc import Iterable, Iterator
 
 from tests.bodies.explorer import faulty, faulty_balancing
 from tests.bodies.explorer.mutants import Faulty
+from tests.bodies.explorer.reread import reread
 from weft.bodies.explorer import World, run
-from weft.bodies.explorer.worlds import balancing, control, exclusion, hosting, move, scaling, torn
+from weft.bodies.explorer.worlds import (
+    balancing,
+    composing,
+    connection,
+    control,
+    counting,
+    directory,
+    exclusion,
+    feedback,
+    hosting,
+    move,
+    ordered_move,
+    reporting,
+    scaling,
+    torn,
+)
+from weft.protocol.composing import branches, composer, keeper, room
+from weft.protocol.directory import directory as directory_machine
+from weft.protocol.directory import levels, ring
 
 STATES_MAX = 1_000_000
+DIRECTORY = (levels, ring, directory_machine)
+COMPOSING = (branches, room, keeper, composer)
 
 
-def worlds(fault: Faulty) -> Iterator[World]:
+def worlds(fault: Faulty) -> Iterator[World]:  # noqa: PLR0912 one case for each protocol
     """Worlds that hold the faulty machine, the quickest first."""
     protocol, _, part = fault.module.removeprefix("weft.protocol.").partition(".")
     match protocol, part:
@@ -30,6 +51,27 @@ def worlds(fault: Faulty) -> Iterator[World]:
             yield from balancing.brisk(balancer=faulty_balancing.faulty_balancer(fault))
         case "control", _:
             yield from control.worlds(controller=faulty.guarded(fault.load().Controller))
+        case "connection", _:
+            made = fault.load()
+            parts = {part: faulty.guarded(getattr(made, part.capitalize()))}
+            yield from connection.worlds(**parts)
+        case "directory", _:
+            yield from directory.worlds(directory=faulty.guarded(reread(fault, DIRECTORY)["directory"].Directory))
+        case "composing", _:
+            files = reread(fault, COMPOSING)
+            yield from composing.worlds(
+                composer=faulty.guarded(files["composer"].Composer), keeper=faulty.guarded(files["keeper"].Keeper)
+            )
+        case "feedback", _:
+            yield from feedback.worlds(machine=faulty.guarded(fault.load().Feedback))
+        case "ordered_move", _:
+            yield from ordered_move.worlds(site=faulty.guarded(fault.load().OrderedSite))
+        case "stream_rule", _:
+            made = fault.load()
+            yield from counting.worlds(rule=made.count, decide=made.taken_from)
+        case "reporting", _:
+            made = fault.load()
+            yield from reporting.worlds(**{part: getattr(made, part.capitalize())})
         case "hosting", _:
             yield from torn.hosts(**faulty.hosts(fault))
             yield from hosting.worlds(**faulty.hosts(fault))

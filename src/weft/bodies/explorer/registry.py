@@ -23,6 +23,7 @@ from weft.bodies.explorer.worlds import (
     hosting,
     move,
     ordered_move,
+    reporting,
     scaling,
     torn,
 )
@@ -40,6 +41,7 @@ _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
     "directory": directory.worlds,
     "composing": composing.worlds,
     "feedback": feedback.worlds,
+    "reporting": reporting.worlds,
 }
 NAMES = tuple(_WORLDS)
 

@@ -40,7 +40,8 @@ class Reports:
         self._story = story
         self._unheard: deque[tuple[Address, bytes, float]] = deque(maxlen=UNHEARD_MAX)
         self._settled: dict[str, SinksSettled] = {}
-        self._question = 0
+        # Greater than any of an earlier life of this desk, an answer to which may still come.
+        self._question = time.time_ns() // 1_000_000
 
     def start(self) -> None:
         """Begin to hear."""

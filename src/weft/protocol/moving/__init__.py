@@ -29,6 +29,7 @@ from weft.protocol.moving.words import (
     Undecided,
     Warm,
     Warmed,
+    era_of,
     least_epoch,
 )
 
@@ -63,5 +64,6 @@ __all__ = [
     "Undecided",
     "Warm",
     "Warmed",
+    "era_of",
     "least_epoch",
 ]

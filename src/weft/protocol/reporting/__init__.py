@@ -1,7 +1,7 @@
 """How does a desk know what was measured? Sites tell it, in reports that may be lost or come twice."""
 
 from weft.protocol.reporting.inbox import Inbox
-from weft.protocol.reporting.outbox import Outbox
+from weft.protocol.reporting.outbox import Outbox, OutboxLimits
 from weft.protocol.reporting.words import (
     AskReport,
     BatchDone,
@@ -30,6 +30,7 @@ __all__ = [
     "Inbox",
     "Measured",
     "Outbox",
+    "OutboxLimits",
     "Report",
     "Reported",
     "SettleSinks",

@@ -6,7 +6,7 @@
 3. Another life takes the place of the one before. A report of that one may still bring events, but no longer tells
    how the site stands.
 4. Of the reports of a life only a later one than those heard tells how the site stands.
-5. CPU seconds go on where a life that counts anew begins.
+5. CPU seconds are counted by every life of a site anew: those of all lives add up.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ class Heard(msgspec.Struct):
     life: str = ""
     number: int = 0
     fragments: dict[str, FragmentNow] = {}
-    cpu_s: float = 0.0
+    cpu_s: dict[str, float] = {}
+    """By life, the CPU seconds of its tasks."""
     cpu_s_before: float = 0.0
+    """Those of lives that are no longer kept."""
     bad: dict[str, int] = {}
     balance: BalanceNow | None = None
     """What its balancer last said, also where the site is gone since."""
@@ -42,15 +44,19 @@ class Heard(msgspec.Struct):
 class Inbox:
     """What all sites have told."""
 
-    def __init__(self) -> None:
+    def __init__(self, lives_kept: int = LIVES_KEPT) -> None:
         self.sites: dict[str, Heard] = {}
+        self.lives_kept = lives_kept
 
     def take(self, site: str, report: Report) -> tuple[list[Event], Reported]:
         """The events of a report that are new, and the answer."""
         held = self.sites.setdefault(site, Heard())
         if report.life != held.life and report.life not in held.taken:
             held.life, held.number, held.fragments = report.life, 0, {}
-            held.taken = {**dict(list(held.taken.items())[1 - LIVES_KEPT :]), report.life: report.had}
+            held.taken[report.life] = report.had
+            for life in list(held.taken)[: -self.lives_kept]:
+                del held.taken[life]
+                held.cpu_s_before += held.cpu_s.pop(life, 0.0)
         upto = held.taken[report.life]
         new: list[Event] = []
         if report.first <= upto + 1:
@@ -67,9 +73,7 @@ class Inbox:
         held.fragments.update({one.fragment: one for one in report.now.fragments})
         held.bad = dict(report.now.bad)
         held.balance, held.slack_ms = report.now.balance, dict(report.now.slack_ms)
-        if report.now.cpu_s < held.cpu_s:
-            held.cpu_s_before += held.cpu_s
-        held.cpu_s = report.now.cpu_s
+        held.cpu_s[report.life] = report.now.cpu_s
 
     def lose(self, site: str) -> None:
         """A site is gone: how it stood tells nothing any more."""
@@ -85,4 +89,4 @@ class Inbox:
     def cpu_s(self, site: str) -> float:
         """CPU seconds that a site's tasks have taken, over all its lives heard of."""
         held = self.sites.get(site)
-        return 0.0 if held is None else held.cpu_s_before + held.cpu_s
+        return 0.0 if held is None else held.cpu_s_before + sum(held.cpu_s.values())

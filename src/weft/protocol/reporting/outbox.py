@@ -1,7 +1,7 @@
 """What does a site still have to say? Events in order, each said until the desk has it; bounded while nobody hears.
 
 An event gets its number when it is first said. What was said is not changed any more. What waits for its turn may be:
-beyond `WAITING_MAX` batches of a fragment become one, and the oldest commits and weights are given up and counted.
+beyond `waiting_max` batches of a fragment become one, and the oldest commits and weights are given up and counted.
 """
 
 from __future__ import annotations
@@ -22,21 +22,27 @@ from weft.protocol.reporting.words import (
     SiteNow,
 )
 
-EVENTS_MAX = 500
-BYTES_MAX = 256 * 1024
-WAITING_MAX = 20_000
-COMMITS_KEPT = 4096
-WEIGHED_KEPT = 1024
 SYNCS_KEPT = 256
 
 _size = msgspec.json.Encoder()
 
 
+class OutboxLimits(msgspec.Struct, frozen=True):
+    """How many events are said before they are heard, how large one report is, and what is kept of what waits."""
+
+    events_max: int = 500
+    bytes_max: int = 256 * 1024
+    waiting_max: int = 20_000
+    commits_kept: int = 4096
+    weighed_kept: int = 1024
+
+
 class Outbox:
     """What one life of a site has to say."""
 
-    def __init__(self, life: str) -> None:
+    def __init__(self, life: str, limits: OutboxLimits | None = None) -> None:
         self.life = life
+        self.limits = limits or OutboxLimits()
         self.dropped = 0
         self._number = 0
         self._had = 0
@@ -46,7 +52,7 @@ class Outbox:
     def add(self, event: Event) -> None:
         """Something happened."""
         self._waiting.append(event)
-        if len(self._waiting) > WAITING_MAX:
+        if len(self._waiting) > self.limits.waiting_max:
             self._shrink()
 
     def heard(self, life: str, upto: int) -> None:
@@ -64,11 +70,11 @@ class Outbox:
 
     def reports(self, now: SiteNow, at_ms: float, answers: int = 0) -> list[Report]:
         """What is to be said now: some of the events, or with an answer all; of bounded size each."""
-        room = len(self._waiting) if answers else max(0, EVENTS_MAX - len(self._said))
+        room = len(self._waiting) if answers else max(0, self.limits.events_max - len(self._said))
         for _ in range(min(room, len(self._waiting))):
             self._said.append(self._waiting.popleft())
         told, first = [], self._had + 1
-        for events, fragments in _parts(self._said, now.fragments):
+        for events, fragments in _parts(self._said, now.fragments, self.limits.bytes_max):
             self._number += 1
             part = msgspec.structs.replace(now, fragments=fragments)
             told.append(Report(self.life, self._number, at_ms, self._had, first, events, 0, self.dropped, part))
@@ -79,8 +85,8 @@ class Outbox:
     def _shrink(self) -> None:
         """Make one of the batches of a fragment, and keep the newest of what else there is."""
         batches: dict[tuple[str, int], BatchDone] = {}
-        commits: deque[Committed] = deque(maxlen=COMMITS_KEPT)
-        weighed: deque[BatchWeighed] = deque(maxlen=WEIGHED_KEPT)
+        commits: deque[Committed] = deque(maxlen=self.limits.commits_kept)
+        weighed: deque[BatchWeighed] = deque(maxlen=self.limits.weighed_kept)
         before = 0
         for event in self._waiting:
             match event:
@@ -118,7 +124,7 @@ def _added(one: Counts, other: Counts) -> Counts:
 
 
 def _parts(
-    events: deque[Event], fragments: tuple[FragmentNow, ...]
+    events: deque[Event], fragments: tuple[FragmentNow, ...], bytes_max: int
 ) -> Iterator[tuple[tuple[Event, ...], tuple[FragmentNow, ...]]]:
     """Events, in order, and fragments in parts that a message can hold; one part where there is nothing."""
     some_events: list[Event] = []
@@ -126,7 +132,7 @@ def _parts(
     held = 0
     for one in (*events, *fragments):
         size = len(_size.encode(one))
-        if held and held + size > BYTES_MAX:
+        if held and held + size > bytes_max:
             yield tuple(some_events), tuple(some_fragments)
             some_events, some_fragments, held = [], [], 0
         held += size

@@ -150,7 +150,7 @@ class Reported(Message, frozen=True):
 
 
 class AskReport(Message, frozen=True):
-    """Tell all that is known by now; the answer bears the number."""
+    """Tell all that is known by now; the answer bears the number, greater than any of an earlier life of the desk."""
 
     number: Count
 
@@ -168,7 +168,7 @@ class SourcesMayEnd(Message, frozen=True):
 
 
 class SettleSinks(Message, frozen=True):
-    """All is done: leave only the last value of every key in these sinks of update mode."""
+    """All is done: leave only the last value of every key in these sinks of update mode; numbered as `AskReport`."""
 
     number: Count
     sinks: tuple[Name, ...] = ()

@@ -9,7 +9,7 @@ from weft.bodies.explorer.worlds import balancing_published, strange
 from weft.bodies.explorer.worlds import balancing_trees as trees
 from weft.bodies.explorer.worlds.balancing_claims import claims, mark, numbers_written, quiet
 from weft.bodies.explorer.worlds.balancing_ground import Land, Tree, land
-from weft.bodies.explorer.worlds.balancing_strange import STEPS, answer, stale, unmeant
+from weft.bodies.explorer.worlds.balancing_strange import STEPS, answer, declining, stale, unmeant
 from weft.protocol import Machine
 from weft.protocol.balancing import Balancer, Refuse
 
@@ -33,6 +33,7 @@ def world(
     if unmeant_too:
         more = strange.refusing(machines, case.parent, unmeant, Refuse, answer)
         more |= strange.passing(machines, case.parent, stale)
+        more |= declining(machines, case.parent)
     return World(
         name,
         machines,
@@ -91,6 +92,7 @@ def brisk(**machines: Any) -> tuple[World, ...]:
         of("a demand, a crash", trees.MORE, crash=1, torn=1),
         of("an offer, a loss and an early timer", trees.OFFER_TWICE, lose=1, early=1),
         of("a demand, a loss and an early timer", trees.DEMAND_TWICE, lose=1, early=1),
+        of("two go to two sites, a crash", trees.TWO_GO, crash=1),
         of("a load that a crash forgets", trees.FORGETS, crash=1),
         of("an offer and a demand, a loss", trees.BOTH, lose=1),
         of("who needs it more, a loss", trees.CHOOSE, lose=1),

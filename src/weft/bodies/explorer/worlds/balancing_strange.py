@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from weft.bodies.explorer.world import StepClaim, Taken
+from weft.bodies.explorer.world import Claim, StepClaim, Taken, View
 from weft.bodies.explorer.worlds import strange
-from weft.protocol import Effect, Input, Message, Received, Send
+from weft.protocol import Effect, Input, Machine, Message, Received, Send
 from weft.protocol.balancing import (
     Check,
     Clear,
@@ -26,6 +27,7 @@ from weft.protocol.balancing import Taken as TakenThere
 from weft.protocol.balancing.refusals import refusal
 
 LATER = 1_000
+DECLINED = "what no room is kept for is declined"
 
 
 def unmeant(machine: Any) -> Iterator[tuple[str, Message]]:
@@ -58,6 +60,28 @@ def answer(machine: Any, sender: str, message: Message) -> list[Effect]:
 def stale(machine: Any) -> Iterator[Input]:
     """Word that something else stopped than what was asked to."""
     yield from (Stopped(peer, machine.rows[peer].serial + 1) for peer in machine.peers)
+
+
+def declining(machines: Callable[[], Mapping[str, Machine]], names: Iterable[str]) -> dict[str, Claim]:
+    """A claim for each site: what is handed over under another number than that which room is kept for is declined."""
+    scratch: dict[str, Any] = {}
+
+    def declines(name: str, view: View) -> bool:
+        if not scratch:
+            scratch.update(machines())
+        machine, now = scratch[name], view.machine(name)
+        before = now.snapshot()
+        for peer in now.peers:
+            row = now.rows[peer]
+            if row.state in ("held", "taking"):
+                machine.restore(before)
+                effects = machine.handle(Received(peer, Handover(row.number + 1, LATER, row.parts())))
+                said = [type(one.message) for one in effects if isinstance(one, Send)]
+                if said != [NotTaken] or machine.rows[peer].parts() != row.parts():
+                    return False
+        return True
+
+    return {f"{DECLINED}: {name}": partial(declines, name) for name in names}
 
 
 def _good(machine: Any) -> tuple[Part, ...]:

@@ -73,6 +73,10 @@ AROUND = Tree(
     ends=("j@a k@m x@a y@b z@r",),
     only="offer",
 )
+TWO_GO = Tree(
+    STAR, "s@a! t@b! x@a=42<s y@b=42<t j@m=10<x k@m=10<y q@m=50! z@r=42<j,k", checks="a*0 b*0 r*0",
+    ends=("j@a k@b x@a y@b z@r",), only="offer",
+)  # fmt: skip
 LONG_WAY = Tree(
     DEEP,
     "s@a! p@a=42<s x@n=50<p y@n=15<x q@m=58! w@m=7<y z@r=42<w",

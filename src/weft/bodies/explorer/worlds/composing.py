@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from weft.bodies.explorer.world import World
-from weft.bodies.explorer.worlds.composing_claims import answered, claims
+from weft.bodies.explorer.worlds import strange
+from weft.bodies.explorer.worlds.composing_claims import answered, claims, stale
 from weft.bodies.explorer.worlds.composing_ground import Case, Roads, Terrain
 from weft.protocol import Input, Machine
 from weft.protocol.composing import Ask, Begin, Composer, ComposerLimits, Depart, Instance, Keeper
@@ -46,9 +47,13 @@ def world(
         owner = next(name for name in case.composers() if (case.queries | case.runs)[query].startswith(name))
         scripts.setdefault(owner, []).append((owner, Depart(query)))
     ground = Terrain(case, kept, noted, runs, runs, told=tuple((one, "admitted") for one in sorted(case.runs)))
+
+    def machines() -> dict[str, Machine]:
+        return {one: reborn(one, None) for one in names}
+
     return World(
-        name, lambda: {one: reborn(one, None) for one in names}, ground,
-        tuple(tuple(script) for script in scripts.values()), claims(case), partial(answered, case), reborn, **faults,
+        name, machines, ground, tuple(tuple(script) for script in scripts.values()),
+        {**claims(case), **strange.answering(machines, names, stale)}, partial(answered, case), reborn, **faults,
     )  # fmt: skip
 
 
@@ -81,6 +86,9 @@ def worlds(
     leans = Case({"q": "x: o1(s@a) > b, 9000", "r": "x: o1(s@a) > a, 9000"}, {"o1": "a"}, both, leaves="q")
     longer = Case({"q": "x: o1(s@a) o2(o1) > a, 9000", "r": "x: o1(s@a) o2(o1) > a, 9000"}, {"o1": "a", "o2": "a"},
                   {"a": ROOM}, load=200_000, leaves="q")  # fmt: skip
+    # One site is nearer, the other has more room: of two graphs neither is better, and both are kept.
+    either = Case({"q": "x: o1(s@a) > a, 9000"}, {"o1": "a b"}, both, runs={"p": "z: p1@a > a, 9000"})
+    hasty = ComposerLimits(tells=False, deploys=False, tries=1)
     stale = Case({"q": "x: o1(s@a) > a, 9000", "r": "y: o1(s@a) > a, 9000"}, {"o1": "a"}, {"a": ROOM}, leaves="q",
                  stale=True)  # fmt: skip
     usual = (
@@ -104,6 +112,8 @@ def worlds(
         of("one leans, the other leaves", leans, quick),
         of("one leans on a chain, which leaves", longer, quick),
         of("one leaves, the directory is stale", stale, quick),
+        of("either of two sites, a message lost and early timers", either, hasty, early=1, lose=1),
+        of("either of two sites, two messages lost", either, hasty, lose=2),
     )  # fmt: skip
     if not long:
         return usual

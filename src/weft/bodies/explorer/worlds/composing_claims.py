@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from weft.bodies.explorer.world import Claim, View
 from weft.bodies.explorer.worlds.composing_ground import FAULTS, Case, Terrain
+from weft.bodies.explorer.worlds.strange import Stale
 from weft.plan.composing.graphs import ways
 from weft.plan.composing.impact import time_us
+from weft.plan.composing.values import GONE, Broken
+from weft.protocol import Received, Send
+from weft.protocol.composing.words import Confirmed, Free, Leave, Left, NotConfirmed, Settle, Wanted
 
 ASKS = ("finding", "probing", "confirming", "leaving")
 KEPT = ("confirmed", "held")
@@ -91,8 +95,8 @@ def written(site: str, view: View) -> bool:
 def only_admitted_runs(view: View) -> bool:
     """What runs belongs to a query that was admitted, or others lean on it."""
     ground: Terrain = view.ground
-    noted = {f"{one.attempt} {hop.piece}": one for _, one in ground.notes for hop in one.graph.hops}
-    return all(one.name in noted for one in ground.runs)
+    noted = {(f"{one.attempt} {hop.piece}", hop.site) for _, one in ground.notes for hop in one.graph.hops}
+    return all((one.name, one.site) in noted for one in ground.runs)
 
 
 def leaves_backwards(view: View) -> bool:
@@ -115,14 +119,14 @@ def answered(case: Case, view: View) -> bool:
     ground: Terrain = view.ground
     if view.busy or not {*case.queries} <= {name for name, _ in ground.told}:
         return False
-    stays: dict[str, Any] = {}
+    stays: set[tuple[str, str]] = set()
     for name in case.composers():
         for row in view.machine(name).rows.values():
             if row.state not in ("running", "leaving"):
                 return False
             pieces = row.left if row.state == "leaving" else {hop.piece for hop in row.graph.hops}
-            stays |= {f"{row.attempt} {hop.piece}": hop.site for hop in row.graph.hops if hop.piece in pieces}
-    held = {key: site for site in case.sites() for key, row in view.machine(site).rows.items() if row.state == "held"}
+            stays |= {(f"{row.attempt} {hop.piece}", hop.site) for hop in row.graph.hops if hop.piece in pieces}
+    held = {(key, site) for site in case.sites() for key, row in view.machine(site).rows.items() if row.state == "held"}
     others = any(row.state != "held" for site in case.sites() for row in view.machine(site).rows.values())
     return not others and held == stays
 
@@ -134,6 +138,29 @@ def as_expected(case: Case, view: View) -> bool:
     ground: Terrain = view.ground
     runs = " ".join(sorted(name for name, what in ground.told if what == "admitted"))
     return runs in case.ends
+
+
+def stale(machine: Any) -> Iterator[Stale]:
+    """What comes of another attempt, or of what is so already, and what is said to that."""
+    if not hasattr(machine, "life"):
+        for row in machine.rows.values():
+            if row.state == "held":
+                yield Received(row.owner, Settle(row.attempt, row.piece)), ()
+                yield Received(row.owner, Free(row.attempt, row.piece)), ()
+            else:
+                yield Received(row.owner, Leave(row.attempt, row.piece)), ()
+        return
+    for key, row in machine.rows.items():
+        old = f"{key}#0.0"
+        for piece in {*row.waiting, *(hop.piece for hop in row.graph.hops), *row.left}:
+            yield Received("a", Wanted(old, piece)), (Send("a", Free(old, piece)),)
+            yield Received("a", Confirmed(old, piece, row.turn)), ()
+            yield Received("a", Left(old, piece)), ()
+            yield Received("a", NotConfirmed(old, piece, row.turn, Broken(GONE, "a", piece))), ()
+            if row.state in ("running", "leaving") and row.attempt != old:
+                yield Received("nobody", Wanted(row.attempt, piece)), (Send("nobody", Free(row.attempt, piece)),)
+                ends = [hop.site for hop in row.graph.hops if hop.piece == piece]
+                yield Received(ends[0], Wanted(row.attempt, piece)), (Send(ends[0], Settle(row.attempt, piece)),)
 
 
 OF_ONE: dict[str, Callable[[str, View], bool]] = {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
-from weft.bodies.explorer.world import Choice, View, World
-from weft.protocol import Effect, Machine
+from weft.bodies.explorer.world import Choice, Taken, View, World
+from weft.bodies.explorer.worlds import strange
+from weft.protocol import Effect, Input, Machine
 from weft.protocol.connection import (
     Acked,
     Arrived,
@@ -32,6 +34,7 @@ CHANGED = "a message keeps its number and what it says"
 SILENT = "what is not heard was lost with a word"
 WINDOW = "no more than the window is under way"
 KEPT = "nothing is lost that there was room for"
+ROOM = "what is owed is counted, the newest is kept, and nothing is given up that there is room for"
 ROOMY = SpeakerLimits()
 FAULTS = (ORDER, PAST, CHANGED, SILENT, WINDOW, KEPT)
 
@@ -165,6 +168,38 @@ class Wires(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **changes)
 
 
+def stale(machine: Any) -> Iterator[Input]:
+    """What a speaker may be told that is out of date, or was never so; a hearer is told nothing of the kind."""
+    if not hasattr(machine, "session"):
+        return
+    for peer, row in machine.rows.items():
+        for number in (row.first, row.last):
+            yield Acked(peer, machine.session - 1, number)
+            yield Acked(peer, machine.session + 1, number)
+        yield Acked(peer, machine.session, row.last + 1)
+        yield LinkUp(peer, row.link)
+        yield LinkDown(peer, row.link - 1)
+        if row.link:
+            yield LinkUp(peer, row.link - 1)
+
+
+def kept_within(limits: SpeakerLimits, step: Taken) -> bool:
+    """Whether what is owed is counted, the newest is kept, and others are given up only where there is no room."""
+    if not isinstance(step.input, Offered):
+        return True
+    row = step.after.rows[step.input.peer]
+    before = step.before.rows.get(step.input.peer)
+    held = [*(before.held if before else ()), step.input.data]
+    lost = len([effect for effect in step.effects if isinstance(effect, Lost)])
+    if row.held != held[lost:] or not row.held or row.held_bytes != sum(map(len, row.held)):
+        return False
+
+    def fits(those: list[bytes]) -> bool:
+        return len(those) <= limits.messages_max and sum(map(len, those)) <= limits.bytes_max
+
+    return (fits(row.held) or len(row.held) == 1) and (not lost or not fits(held[lost - 1 :]))
+
+
 def quiet(view: View) -> bool:
     """Nothing is under way or owed, and all of this session was heard by some life of b, or lost with a word."""
     ground: Wires = view.ground
@@ -190,18 +225,23 @@ def world(
     def reborn(name: str, ground: Wires | None) -> Machine:
         return speaker("a", ground.session if ground else 1, limits) if name == "a" else hearer("b")
 
-    roomy = messages <= limits.messages_max
+    roomy = messages <= limits.messages_max and messages <= limits.bytes_max
     claims = {fault: (lambda view, fault=fault: view.ground.fault != fault) for fault in FAULTS}
     if roomy:
         claims[KEPT] = lambda view, fault="": not view.ground.lost
+
+    def machines() -> dict[str, Machine]:
+        return {"a": reborn("a", None), "b": reborn("b", None)}
+
     return World(
         name,
-        lambda: {"a": reborn("a", None), "b": reborn("b", None)},
+        machines,
         Wires(limits, breaks, doubles, doubles),
         (tuple(("a", Offered("b", b"%d" % number)) for number in range(1, messages + 1)),),
-        claims,
+        {**claims, **strange.passing(machines, ("a",), stale)},
         quiet,
         reborn,
+        steps={ROOM: partial(kept_within, limits)},
         **faults,
     )
 
@@ -216,6 +256,8 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         world("a narrow window", 3, SpeakerLimits(window=2), breaks=2 + more, doubles=1, **machines),
         world("more than there is room for", 4, small, breaks=1 + more, **machines),
         world("room for two, all under way", 4, SpeakerLimits(messages_max=2), breaks=2, **machines),
+        world("more bytes than there is room for", 4, SpeakerLimits(bytes_max=2, window=1), breaks=1, **machines),
+        world("no room for a whole one", 2, SpeakerLimits(bytes_max=0), breaks=1, **machines),
         world("the peer restarts", 3, breaks=1, mortal=("b",), crash=2, **machines),
         world("the speaker restarts", 2, breaks=1, doubles=more, mortal=("a",), crash=1 + more, **machines),
         world("both restart", 2, breaks=more, mortal=("a", "b"), crash=2, **machines),

@@ -2,7 +2,8 @@
 
 Site a wrote the stream under epoch 1 and cannot be reached by t, which takes the stream away under epoch 2: it tells
 the fence to the sites that have copies, learns what they hold, and writes from the number on that `taken_from` gives.
-Copies may hear either of the two, fences and segments, again and in any order, and may never hear a home's fence.
+Copies may hear either of the two, fences and segments, again and in any order, and may never hear a home's fence. In
+some worlds the stream is taken away from t, too: then t must not go on.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from weft.bodies.explorer.world import Choice, View, World
+from weft.bodies.explorer.world import Choice, Taken, View, World
 from weft.protocol import Effect, Input, Machine, Message
 from weft.protocol.machine import Received, Row, Send, SetTimer, Step, Steps, TimerFired
 from weft.protocol.stream_rule import Counted, Entry, FenceEntry, SegmentEntry, count, taken_from
 
-OLD, NEW = 1, 2
+OLD, NEW, LATER = 1, 2, 3
 STREAM = "s"
 ONCE = "a copy counts each number once and in order"
 FENCED_OFF = "who was fenced off is not counted"
 GAP = "who takes a stream goes on from what every copy has"
+TAKEN_AWAY = "who takes a stream goes on only when every copy has heard its fence, and none a later one"
 FAULTS = (ONCE, FENCED_OFF, GAP)
 
 Count = Callable[[Counted, Entry], tuple[Counted, bool]]
@@ -171,6 +173,8 @@ class Logs(msgspec.Struct, frozen=True):
     """What each home has written, what each copy has on disk, and what it has counted."""
 
     segments: int
+    twice: bool = False
+    """Whether the stream may be taken away from who takes it."""
     old: int = 0
     begun: int = -1
     new: int = 0
@@ -216,6 +220,8 @@ class Logs(msgspec.Struct, frozen=True):
             yield Choice(name, Heard(OLD), self, due=False)
             if self.begun >= 0:
                 yield Choice(name, Heard(NEW), self, due=self.held(name).epoch < NEW)
+            if self.twice:
+                yield Choice(name, Heard(LATER), self, due=False)
 
     def crash(self, site: str) -> Logs:
         """What is on disk stays."""
@@ -231,9 +237,19 @@ def _without(fault: str) -> Callable[[View], bool]:
 
 
 def quiet(view: View) -> bool:
-    """The stream was taken, and every copy has all of it."""
+    """The stream was taken, and every copy has all of it; unless it was taken away from who took it."""
     ground: Logs = view.ground
+    if any(epoch == LATER for _, epoch, _ in ground.disks):
+        return not view.flight
     return ground.begun >= 0 and all(following == ground.segments for _, _, following in ground.disks)
+
+
+def heard_by_all(step: Taken) -> bool:
+    """Whether who goes on was told by every copy that its own fence is the last."""
+    if not any(isinstance(effect, GoOn) for effect in step.effects):
+        return True
+    told = step.after.rows[STREAM].told
+    return {*told} == {*step.after.copies} and all(epoch == NEW for epoch, _ in told.values())
 
 
 def world(
@@ -243,6 +259,7 @@ def world(
     rule: Count = count,
     decide: Decide = taken_from,
     copy: type[Copy] = Copy,
+    twice: bool = False,
     **faults: Any,
 ) -> World:
     """A stream of so many segments, with copies at these sites."""
@@ -256,11 +273,12 @@ def world(
     return World(
         name,
         lambda: {one: reborn(one, None) for one in (*names, "t")},
-        Logs(segments, disks=tuple((one, OLD, 0) for one in names)),
+        Logs(segments, twice, disks=tuple((one, OLD, 0) for one in names)),
         ((("t", TakeAway()),),),
         {fault: _without(fault) for fault in FAULTS},
         quiet,
         reborn,
+        steps={TAKEN_AWAY: heard_by_all},
         **faults,
     )
 
@@ -272,5 +290,6 @@ def worlds(as_published: bool = False, long: bool = False, **parts: Any) -> tupl
         world("one copy", "c", 3 + more, lose=1, double=1, **parts),
         world("two copies", "cd", 2 + more, lose=1 + more, double=more, **parts),
         world("copies that crash", "cd", 2, mortal=("c", "d"), crash=1 + more, torn=1, **parts),
+        world("taken away twice", "cd", 1 + more, twice=True, lose=1, **parts),
         world("the taker crashes", "cd", 2, mortal=("t",), crash=1 + more, lose=1, **parts),
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from weft.bodies.explorer.world import Taken, View, World
+from weft.bodies.explorer.worlds import strange
 from weft.bodies.explorer.worlds.directory_ground import CALM, CLOCK, INVENTED, LEASE, TWICE, Act, Clock, Yard
 from weft.protocol import Input, Machine, Received
 from weft.protocol.directory import (
@@ -13,10 +15,12 @@ from weft.protocol.directory import (
     Directory,
     End,
     JoinRing,
+    LeaveRing,
     Levels,
     Limits,
     Loaded,
     OffersAre,
+    OffersHeld,
     PutOffers,
     Seek,
     site_key,
@@ -29,6 +33,8 @@ BAND = "after a calm a load that is shown lies in the level of the load that is"
 AGES = "what is held grows older at every beat, and ends with its lease"
 OLDER = "an older word never replaces a later one"
 LIVES = "what a former life of a site offered ends when a greater one is heard of"
+ANSWERED = "who has not answered the last word is waited for"
+FAREWELL = "who has left is not believed to be there again in the same life"
 SPARING = "a load within its level is told to nobody"
 
 
@@ -122,6 +128,35 @@ def reborn_anew(taken: Taken) -> bool:
     return before is None or before.life >= life or not taken.after.rows[sender].names
 
 
+def only_the_last_answered(taken: Taken) -> bool:
+    """Whether a holder is waited for until it has answered the last word."""
+    if not (isinstance(taken.input, Received) and isinstance(taken.input.message, OffersHeld)):
+        return True
+    before, after = (one.rows.get(taken.input.sender) for one in (taken.before, taken.after))
+    answers = taken.input.message.number == taken.before.number
+    return before is None or answers or before.life != after.life or not before.waits or bool(after.waits)
+
+
+def farewells_hold(taken: Taken) -> bool:
+    """Whether a life that has said that it leaves is heard no more."""
+    if not isinstance(taken.input, Received):
+        return True
+    before, after = (one.rows.get(taken.input.sender) for one in (taken.before, taken.after))
+    return before is None or before.state != "left" or after.life > before.life or after.state == "left"
+
+
+def stale(machine: Any) -> Iterator[Input]:
+    """Words of lives that are over."""
+    if not hasattr(machine, "levels"):
+        return
+    for site, row in machine.rows.items():
+        if site != machine.name and row.life > 0:
+            life = row.life - 1
+            for word in (JoinRing(life), LeaveRing(life), OffersHeld(life, machine.number)):
+                yield Received(site, word)
+            yield Received(site, PutOffers(life, row.number + 1, 0.0, ("late",)))
+
+
 def sparing(taken: Taken) -> bool:
     """Whether loads are told only where they leave their level."""
     return not isinstance(taken.input, Loaded) or not (
@@ -159,7 +194,11 @@ def world(
         acted = all(at == len(script) for at, script in zip(held.done, held.acts, strict=True))
         return acted and calm(view) and not held.seeking and exact(view) and banded(view)
 
+    def machines() -> dict[str, Machine]:
+        return {one: reborn(one, None) for one in (CLOCK, *names)}
+
     claims: dict[str, Any] = {
+        **strange.passing(machines, names, stale),
         TWICE: lambda view: view.ground.fault != TWICE,
         INVENTED: lambda view: view.ground.fault != INVENTED,
     }
@@ -169,15 +208,16 @@ def world(
         claims[BAND] = lambda view: not calm(view) or banded(view)
     return World(
         name,
-        lambda: {one: reborn(one, None) for one in (CLOCK, *names)},
+        machines,
         ground,
         (),
         claims,
         over,
         reborn,
-        steps={AGES: ages, OLDER: in_order, LIVES: reborn_anew, SPARING: sparing},
+        steps={AGES: ages, OLDER: in_order, LIVES: reborn_anew, SPARING: sparing,
+               ANSWERED: only_the_last_answered, FAREWELL: farewells_hold},
         **faults,
-    )
+    )  # fmt: skip
 
 
 def _script(text: str, names: tuple[str, ...]) -> tuple[Act, ...]:
@@ -220,6 +260,7 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         of("a lost farewell", "a b", "a begins; a offers s; a ends", lose=1, lossy=True),
         of("a doubled word", "a b", "a begins; a offers s; a offers t", double=1),
         of("words that overtake", "a b", "a begins; a offers s; a offers", overtake=1),
+        of("one leaves, a word that comes late", "a b", "a begins; a offers s; a ends", overtake=1, lossy=True),
         of("one who offers crashes", "a b", "a begins; a offers s; a offers", mortal=("a",), crash=1),
         of("one who holds crashes", "a b", "a begins; a offers s, b begins; b seeks 1 s", mortal=("b",), crash=1),
     )  # fmt: skip

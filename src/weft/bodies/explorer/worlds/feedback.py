@@ -11,13 +11,15 @@ from typing import Any
 import msgspec
 
 from weft.bodies.explorer.world import Choice, Taken, View, World
+from weft.bodies.explorer.worlds import strange
 from weft.bodies.explorer.worlds.directory_ground import CLOCK, Act, Clock, Wound
-from weft.protocol import Effect, Input, Machine, Received
+from weft.protocol import Effect, Input, Machine, Received, Send
 from weft.protocol.directory import Begin
 from weft.protocol.feedback import (
     DelayBeat,
     DelayMeasured,
     DelaysAre,
+    DelayTold,
     DelayWord,
     Feedback,
     LeavesOff,
@@ -32,6 +34,9 @@ NEWER = "an older word never takes the place of a later one"
 DEAD = "nothing is believed of a life that has been over for longer than a lease"
 EXACT = "after a calm every site knows the last word of each that is there, and nothing else"
 TOLD = "what is known is told, and nothing else"
+AGES = "words of others grow older by one at every beat"
+LEFT = "nothing is kept of a query that has left, and of sites that it has left"
+AT_ONCE = "what is measured is told at once, and what is said again is believed as long as news"
 
 
 class Rooms(msgspec.Struct, frozen=True):
@@ -166,6 +171,56 @@ def in_order(taken: Taken) -> bool:
     )
 
 
+def left_behind(taken: Taken) -> bool:
+    """Whether nothing is kept of a query that has left, and of sites that it has left."""
+    row = taken.after.rows.get(QUERY)
+    if row is None:
+        return True
+    blank = row.state == "part" or (row.hub, row.sites, row.heard) == ("", (), {})
+    return blank and {*row.heard} <= {*row.sites, taken.after.name}
+
+
+def said_at_once(taken: Taken) -> bool:
+    """Whether what is measured is told to all who are to hear it, and what is said again is believed as long."""
+    row = taken.after.rows.get(QUERY)
+    if row is None or row.state != "part":
+        return True
+    if isinstance(taken.input, DelayMeasured):
+        to = {*row.sites} - {row.hub} if row.hub == taken.after.name else {row.hub}
+        word = row.heard[taken.after.name].word
+        said = [one for one in taken.effects if isinstance(one, Send)]
+        return {one.to for one in said if one.message == DelayTold(QUERY, word)} == to
+    if isinstance(taken.input, Received):
+        word = taken.input.message.word  # type: ignore[attr-defined]
+        held = row.heard.get(word.site)
+        return held is None or held.word != word or held.age == 0
+    return True
+
+
+def ages(taken: Taken) -> bool:
+    """Whether words of others grow older by one at every beat."""
+    before, after = (one.rows.get(QUERY) for one in (taken.before, taken.after))
+    if not isinstance(taken.input, DelayBeat) or before is None or before.state != "part":
+        return True
+    return all(
+        after.heard[site].age == min(one.age + 1, LEASE)
+        for site, one in before.heard.items()
+        if site != taken.after.name
+    )
+
+
+def stale(machine: Any) -> Iterator[Input]:
+    """Words of nobody, of oneself, and older ones than the last."""
+    if not hasattr(machine, "lease"):
+        return
+    for query, row in machine.rows.items():
+        words = [DelayWord("nobody", 1, 1), DelayWord(machine.name, machine.life + 1, 1)]
+        for site, one in row.heard.items():
+            if site != machine.name:
+                words += [DelayWord(site, one.word.life, one.word.number - 1), DelayWord(site, one.word.life - 1, 9)]
+        yield from (Received(row.hub or "a", DelayTold(query, word)) for word in words)
+
+
 def world(name: str, acts: str, machine: type[Feedback] = Feedback, lossy: bool = False, **faults: Any) -> World:
     """What happens at sites: scripts, `site word argument; ...` between commas.
 
@@ -184,12 +239,16 @@ def world(name: str, acts: str, machine: type[Feedback] = Feedback, lossy: bool 
         acted = all(at == len(script) for at, script in zip(held.done, held.acts, strict=True))
         return acted and calm(view) and exact(view)
 
+    def machines() -> dict[str, Machine]:
+        return {one: reborn(one, None) for one in (CLOCK, *names)}
+
     claims: dict[str, Any] = {INVENTED: lambda view: not view.ground.fault, DEAD: buried, TOLD: told}
+    claims |= strange.passing(machines, names, stale)
     if not lossy:
         claims[EXACT] = lambda view: not calm(view) or exact(view)
     return World(
-        name, lambda: {one: reborn(one, None) for one in (CLOCK, *names)}, ground, (), claims, over, reborn,
-        steps={NEWER: in_order}, **faults,
+        name, machines, ground, (), claims, over, reborn,
+        steps={NEWER: in_order, LEFT: left_behind, AT_ONCE: said_at_once, AGES: ages}, **faults,
     )  # fmt: skip
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from weft.bodies.explorer.world import Claim, View, World
+from weft.bodies.explorer.worlds import strange
 from weft.bodies.explorer.worlds.move_ground import Plant, plant
 from weft.bodies.explorer.worlds.move_plan import CHANNEL, MoveCase
 from weft.bodies.explorer.worlds.move_steps import STEPS
+from weft.bodies.explorer.worlds.move_strange import stale
 from weft.bodies.explorer.worlds.move_words import ALIVE, DESK, FAULTS
 from weft.protocol import Input, Machine
 from weft.protocol.hosting import AgentLimits, ConductorLimits
@@ -173,13 +175,16 @@ def world(
             return desk(name, disk, limits, LIMITS)
         return host(name, disk, AgentLimits(halt_tries_max=2))
 
+    def machines() -> dict[str, Machine]:
+        return {name: reborn(name, None) for name in (*SITES, DESK)}
+
     asks = tuple((DESK, Ask(number)) for number in case.changes)
     return World(
         name,
-        lambda: {name: reborn(name, None) for name in (*SITES, DESK)},
+        machines,
         plant(case),
         (asks, *(((DESK, input),) for input in more)),
-        PATIENT if patient else INVARIANTS,
+        {**(PATIENT if patient else INVARIANTS), **strange.answering(machines, (*SITES, DESK), stale)},
         (stopped if Leave() in more else quiet) if patient else settled,
         reborn,
         mortal,
@@ -214,7 +219,7 @@ def brisk(**machines: Any) -> tuple[World, ...]:
         of("a full disk, a death, another move", MoveCase(*one, "1b", records=1), undecided=1, deaths=1),
         of("early timers", MoveCase(*one, records=1), early=1),
         of("overtaken", MoveCase(*one, records=1), overtake=1, early=1),
-        of("a crash", MoveCase(*one, records=1), crash=1),
+        of("a crash", MoveCase(*one, records=1, outdated=True), crash=1),
         of("a silent body", MoveCase("1a 2a", "2b", records=0), silent=2),
         of("into a fragment, a silent body", MoveCase(*apart, records=0), silent=1),
         of("into a fragment, early timers", MoveCase(*apart, records=1), early=1),
@@ -224,6 +229,11 @@ def brisk(**machines: Any) -> tuple[World, ...]:
         of("a word comes twice", MoveCase(*one, "1a", records=0, early=True), double=2),
         of("into a fragment, two channels", MoveCase(*apart, records=1, side=True), lose=1),
         of("two readers to drain", MoveCase("1a 2b 3a", "1b 3b", records=0, beside=True)),
+        of("off, and its site never hears of that, then taken over",
+           MoveCase("1a", "1b", "1!b", records=0, expected={}), Cancel(1), mortal=(), lose=2),
+        of("two in turn, the first off, a word that comes late", MoveCase("1a", "1b", "1b", records=0), mortal=(),
+           undecided=1, overtake=1),
+        of("a word comes twice and late", MoveCase(*one, records=0), mortal=(), double=1, overtake=1),
         of("carried over, a crash and a full disk", MoveCase(*one, records=0), crash=1, undecided=1),
     )
 
@@ -272,6 +282,8 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         of("out of a fragment, with a crash and a loss", out_few, lose=1, crash=1),
         of("two queries at once, with a crash", MoveCase("1a 3a", "1b 3b", records=more), crash=1),
         of("into a fragment, with a crash", MoveCase(*apart, records=more), crash=1, lose=more),
+        of("the desk comes back, early timers", MoveCase("1a", "1b", records=0), mortal=(DESK,), crash=1,
+           early=1 + more, patient=False),
         of("words come twice", MoveCase(*back, records=1, early=True), double=2, lose=more),
         of("words come twice, with a crash", MoveCase("1a", "1b", records=1, early=True), double=1, crash=1),
         of("let in early, with a crash", MoveCase("1a 2a", "2b", records=1, early=True), crash=1, lose=more),

@@ -160,7 +160,10 @@ class Plant(Held, frozen=True):
         """What may happen next."""
         if self.resuming:
             starts = tuple(Start(name, piece.site, piece.task) for name, piece in self.plan.items())
-            for found in dict.fromkeys((None, self.found or None)):
+            # What was heard of sites may be from before they started it last.
+            before = self.found if self.case.outdated else ()
+            older = tuple((fragment, epoch - 1) for fragment, epoch in before if epoch > 1)
+            for found in dict.fromkeys((None, self.found or None, older or None)):
                 yield Choice(DESK, InForce(self.number, starts, found), self.but(resuming=False, found=()))
         for choice in self.changing():
             yield choice

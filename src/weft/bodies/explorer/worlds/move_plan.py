@@ -57,6 +57,7 @@ class MoveCase:
         early: bool = False,
         side: bool = False,
         beside: bool = False,
+        outdated: bool = False,
     ) -> None:
         self.sites = _placed(sites)
         self.changes = {number: _placed(change) for number, change in enumerate(changes, 1)}
@@ -65,7 +66,7 @@ class MoveCase:
         self.faults = (0, 0, 0)
         self.records = records
         self.impossible, self.refused, self.soft, self.may_drain = impossible, refused, soft, may_drain
-        self.early = early
+        self.early, self.outdated = early, outdated
         self.drains = {CHANNEL: (CHANNEL, SIDE) if side else (CHANNEL,), "src3": (SIDE,) if beside else ()}
         never = (*impossible, *refused)
         self.expected = {number: number not in never for number in self.changes} if expected is None else expected

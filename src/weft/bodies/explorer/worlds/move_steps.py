@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from weft.bodies.explorer.world import StepClaim, Taken
-from weft.protocol import Received
+from weft.protocol import Message, Received, Send
 from weft.protocol.change_messages import ChannelIsDrained
+from weft.protocol.messages import StartFragment
+from weft.protocol.moving import InForce
 
 
 def readers_end_drained(step: Taken) -> bool:
@@ -22,4 +26,24 @@ def readers_end_drained(step: Taken) -> bool:
     return True
 
 
-STEPS: dict[str, StepClaim] = {"a reader ends only when the last of its channels is drained": readers_end_drained}
+def taken_on_as_said(step: Taken) -> bool:
+    """Whether what runs under another epoch than the last that was said of it starts anew."""
+    if not isinstance(step.input, InForce) or not step.input.found:
+        return True
+    rows, found = step.before.conductor.rows, dict(step.input.found)
+    starts = {one.fragment: one.epoch for one in _said(step) if isinstance(one, StartFragment)}
+    return all(
+        starts[fragment] == epoch if row.epoch == epoch else starts[fragment] > row.epoch
+        for fragment, epoch in found.items()
+        if fragment in starts and (row := rows.get(fragment)) is not None
+    )
+
+
+def _said(step: Taken) -> Iterator[Message]:
+    return (effect.message for effect in step.effects if isinstance(effect, Send))
+
+
+STEPS: dict[str, StepClaim] = {
+    "a reader ends only when the last of its channels is drained": readers_end_drained,
+    "what runs is taken on only under the epoch that was said last": taken_on_as_said,
+}

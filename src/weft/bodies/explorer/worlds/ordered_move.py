@@ -7,12 +7,13 @@ another takes as long as it likes. Time goes on when nothing that is on its way 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
-from weft.bodies.explorer.world import Choice, Claim, View, World
-from weft.protocol import Effect, Input
+from weft.bodies.explorer.world import Choice, Claim, Taken, View, World
+from weft.protocol import Effect, Input, Send
 from weft.protocol.ordered_move import (
     Arrived,
     Forward,
@@ -24,6 +25,7 @@ from weft.protocol.ordered_move import (
     Process,
     Record,
     Subscribe,
+    TakeOver,
     Tick,
     Unsubscribe,
 )
@@ -33,6 +35,8 @@ OPERATOR = "pass"
 OLD, NEW = "old", "new"
 ONCE = "no record is processed twice"
 LATE = "nothing is late because of the move"
+MEASURED = "the new site is told how long records took to the old one"
+SAID = "what is late is said to be, and nothing else"
 FORWARD = "forward"
 OVER = 1e6
 
@@ -63,6 +67,10 @@ class Field(msgspec.Struct, frozen=True):
     forward: Way
     leave_at: int
     lead: int
+    timed: bool = True
+    """Whether ways always take as long, so that nothing is late."""
+    hold: int | None = None
+    """The hold to begin with; None: as long as the longest way to the old site."""
     now: int = 0
     begun: int = 0
     """0 before the operator runs, 1 when it does, 2 when it was told to leave."""
@@ -86,7 +94,10 @@ class Field(msgspec.Struct, frozen=True):
                 return self.put(FORWARD, record.stream, Sent(record, self.now))
             case Process(_, record, late):
                 one = (record.stream, record.number)
-                fault = ONCE if one in self.done else LATE if late or record.time_ms < self.newest else ""
+                is_late = record.time_ms < self.newest
+                wrong = ONCE if one in self.done else SAID if late != is_late else LATE if is_late else ""
+                # Where ways change, some are late: that does not hide what is wrong after it.
+                fault = wrong if self.timed or wrong != LATE else ""
                 newest = max(self.newest, record.time_ms)
                 return self.but(done=tuple(sorted({*self.done, one})), newest=newest, fault=self.fault or fault)
             case Left():
@@ -96,7 +107,7 @@ class Field(msgspec.Struct, frozen=True):
     def choices(self) -> Iterator[Choice]:
         """A record arrives, time goes on, or, when all is over, a site looks at the clock."""
         if not self.begun:
-            hold = max(one.to_old[1] for one in self.sources)
+            hold = max(one.to_old[1] for one in self.sources) if self.hold is None else self.hold
             told: Input = Host(OPERATOR, tuple(one.stream for one in self.sources), float(hold))
             yield Choice(OLD, told, self.but(begun=1))
             return
@@ -185,17 +196,33 @@ def _without(fault: str) -> Claim:
 
 def world(
     name: str, sources: tuple[Gives, ...], forward: Way, leave_at: int, lead: int = 0, timed: bool = True,
-    site: type[OrderedSite] = OrderedSite,
+    hold: int | None = None, site: type[OrderedSite] = OrderedSite,
 ) -> World:  # fmt: skip
     """An operator moves at some moment from the old site to the new one."""
-    faults = (ONCE, LATE) if timed else (ONCE,)
+    faults = (ONCE, SAID, LATE) if timed else (ONCE, SAID)
     return World(
         name,
         lambda: {OLD: site(OLD), NEW: site(NEW)},
-        Field(sources, forward, leave_at, lead),
+        Field(sources, forward, leave_at, lead, timed, hold),
         (),
         {fault: _without(fault) for fault in faults},
         quiet,
+        steps={MEASURED: partial(told_as_measured, sources)},
+    )
+
+
+def told_as_measured(sources: tuple[Gives, ...], step: Taken) -> bool:
+    """Whether the old site tells how long records took to it: as long as they can, or nothing where none came."""
+    said = [one.message for one in step.effects if isinstance(one, Send) and isinstance(one.message, TakeOver)]
+    if not said:
+        return True
+    row = step.before.rows[OPERATOR]
+    ways = {source.stream: source.to_old for source in sources}
+    return {stream for stream, _, _ in said[0].delays_ms} == {*ways} and all(
+        ways[stream][0] <= least <= most <= ways[stream][1]
+        if row.ways[stream].last
+        else (least, most) == (0.0, row.hold_ms)
+        for stream, least, most in said[0].delays_ms
     )
 
 
@@ -217,5 +244,9 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         world(
             "ways that change",
             (Gives("a", some[:3], (1, 2), (1, 2)), steady("b", some[1:2], 1, 2)), (1, 2), 1, timed=False, **machines,
+        ),
+        world(
+            "a hold that is too short", (steady("a", some[:3], 3, 1), steady("b", some[:2], 1, 1)), (1, 1), 2, hold=0,
+            timed=False, **machines,
         ),
     )  # fmt: skip

@@ -15,6 +15,8 @@ FOREIGN = StartFragment("f", 1)
 REFUSED = "what cannot be meant is refused, and changes nothing"
 PASSED = "what is out of date is passed over"
 
+Stale = tuple[Input, tuple[Effect, ...]]
+"""Something that is out of date, and what is said to it."""
 Strange = Callable[[Any], Iterable[tuple[str, Message]]]
 """By a machine as it is: who might say what to it now, which cannot be meant."""
 
@@ -56,6 +58,13 @@ def passing(
     machines: Callable[[], Mapping[str, Machine]], names: Iterable[str], stale: Callable[[Any], Iterable[Input]]
 ) -> dict[str, Claim]:
     """A claim for each machine: what is out of date is passed over without a word."""
+    return answering(machines, names, lambda machine: ((input, ()) for input in stale(machine)))
+
+
+def answering(
+    machines: Callable[[], Mapping[str, Machine]], names: Iterable[str], stale: Callable[[Any], Iterable[Stale]]
+) -> dict[str, Claim]:
+    """A claim for each machine: what is out of date changes nothing, and is answered only as it must be."""
     scratch: dict[str, Any] = {}
 
     def passes(name: str, view: View) -> bool:
@@ -63,10 +72,10 @@ def passing(
             scratch.update(machines())
         machine, now = scratch[name], view.machine(name)
         before = now.snapshot()
-        for input in stale(now):
+        for input, answer in stale(now):
             machine.restore(before)
             try:
-                if machine.handle(input) or machine.snapshot() != before:
+                if tuple(machine.handle(input)) != answer or machine.snapshot() != before:
                     return False
             except (IllegalStep, AssertionError):
                 return False

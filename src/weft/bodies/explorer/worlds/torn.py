@@ -80,7 +80,21 @@ def other_epochs_pass(step: Taken) -> bool:
     return step.effects == asked and row == after.rows[message.fragment]
 
 
+def given_up_stays_so(step: Taken) -> bool:
+    """Whether what was given up though its site was not silent is told to stop when it speaks."""
+    if not isinstance(step.input, Received) or not isinstance(step.input.message, FragmentRunning):
+        return True
+    before, after = (within(one, "conductor") for one in (step.before, step.after))
+    message = step.input.message
+    row = before.rows.get(message.fragment)
+    if row is None or row.state != "down" or row.silent:
+        return True
+    stops = any(isinstance(one, StopFragment) for one in said(step))
+    return bool(stops and after.rows[message.fragment].state == "down")
+
+
 STEPS: dict[str, StepClaim] = {
+    "what was given up is told to stop when it speaks": given_up_stays_so,
     "an epoch below the greatest seen is refused, and changes nothing": old_epochs_refused,
     "a clean end is of the epoch that was asked for": clean_is_of_that_epoch,
     "word of another epoch changes nothing": other_epochs_pass,
@@ -100,6 +114,10 @@ def hosts(**machines: Any) -> tuple[World, ...]:
         hosting.world("a move, a crash and a torn step", (start, go), mortal=every, crash=2, torn=1, **machines),
         hosting.world("stopped, the inputs end, a torn step", (start, stop), mortal=every, crash=1, torn=1, lose=1,
                       may_drain=True, **machines),
+        hosting.world("wanted again where it does not halt", (start, stop, start), sites=("a",), mortal=(), tries=1,
+                      early=4, **machines),
+        hosting.world("given up, words that overtake", (start,), sites=("a",), mortal=(), deaths=1, restarts=0,
+                      overtake=1, early=1, **machines),
     )  # fmt: skip
     return tuple(one._replace(steps=STEPS) for one in some)
 
