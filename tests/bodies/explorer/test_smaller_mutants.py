@@ -1,4 +1,4 @@
-"""Faults made by machine in what is small: connections, delays fed back, reports, the counting rule."""
+"""Faults made by machine in delays that are fed back and in the counting rule: the worlds alone find all that harm."""
 
 from __future__ import annotations
 
@@ -11,21 +11,15 @@ import pytest
 from tests.bodies.explorer import faulty, looking
 from tests.bodies.explorer.mutants import Mutant, mutants
 from weft.protocol import stream_rule
-from weft.protocol.connection import hearer, speaker
 from weft.protocol.feedback import feedback
-from weft.protocol.reporting import inbox, outbox
 
 SEED = 5
-MODULES: dict[str, tuple[ModuleType, ...]] = {
-    "connection": (speaker, hearer), "feedback": (feedback,), "reporting": (inbox, outbox), "counting": (stream_rule,),
-}  # fmt: skip
+MODULES: dict[str, ModuleType] = {"feedback": feedback, "counting": stream_rule}
+SWAPS = {"feedback": {"APART": "PART", "PART": "APART"}}
 NOT_FOUND = {
     "feedback.on_told: off by one `(word.life, word.number) > (held.word.life, held.word.number)`":
         "the same word, taken for news, is as new as one that was said again",
     "feedback.on_beat: off by one `0`": "one's own word is said again at every beat, and grows no older than one",
-    "inbox.take: drop condition `report.life != held.life`": "the present life is among those that are kept",
-    "inbox.take: drop statement `held.cpu_s_before += held.cpu_s.pop(life, 0.0)`":
-        "it is counted under its life as before, and only takes room",
 }  # fmt: skip
 
 
@@ -35,9 +29,7 @@ def guard() -> Iterator[None]:
 
 
 def made(family: str) -> dict[str, Mutant]:
-    swaps = {"connection": ("APART", "LINKED"), "feedback": ("APART", "PART")}.get(family, ())
-    mixed = dict(zip(swaps, reversed(swaps), strict=True))
-    return {one.name: one for module in MODULES[family] for one in mutants(module, swaps=mixed)}
+    return {one.name: one for one in mutants(MODULES[family], swaps=SWAPS.get(family, {}))}
 
 
 def looked_for(family: str) -> dict[str, Mutant]:
