@@ -110,11 +110,12 @@ def measured(deployment: Deployment, query: str) -> Found:
     summary = Run(deployment, state, Options(until_done=True)).go()
     lines = (state / "measurements.jsonl").read_text(encoding="utf-8").splitlines()
     observed = [json.loads(one)["observed"] for one in lines]
-    broken = [one for one in observed if one["queries"][query]["promise_kept"] is False]
+    periods = [(one["at_s"], one["period_s"], one["queries"][query]["promise_kept"]) for one in observed]
+    broken = broken_periods(periods)
     told = summary["queries"][query]
     return {
-        "broken_s": round(sum(one["period_s"] for one in broken), 1),
-        "first_broken_s": broken[0]["at_s"] if broken else None,
+        "broken_s": round(sum(period_s for _, period_s in broken), 1),
+        "first_broken_s": broken[0][0] if broken else None,
         "latency_ms": told["latency_ms"],
         "after_start_ms": told["after_start_ms"],
         "promise_kept": told["promise_kept"],
@@ -124,6 +125,19 @@ def measured(deployment: Deployment, query: str) -> Found:
             for one in summary["changes"]
         ],
     }  # fmt: skip
+
+
+def broken_periods(periods: list[tuple[float, float, bool | None]]) -> list[tuple[float, float]]:
+    """When the promise was broken: moments and lengths of periods, given whether what came in each was in time.
+
+    Where nothing came, what comes next was under way: it says how long that took.
+    """
+    found, late = [], False
+    for at_s, period_s, kept in reversed(periods):
+        late = late if kept is None else not kept
+        if late:
+            found.append((at_s, period_s))
+    return found[::-1]
 
 
 def moves_of(run: Found) -> int:

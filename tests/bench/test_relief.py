@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from benchmarks._bench import load
-from benchmarks.relief import CASES, SIDES, laid_down, less, moves_of
+from benchmarks.relief import CASES, SIDES, broken_periods, laid_down, less, moves_of
 
 from weft.bodies import twin
 from weft.plan import place
@@ -35,6 +35,18 @@ def test_a_source_that_triples_breaks_the_promise_and_one_move_keeps_it(name: st
 @pytest.mark.parametrize("name", list(CASES))
 def test_in_a_quiet_run_of_ten_minutes_nothing_moves(name: str, tmp_path: Path) -> None:
     assert in_the_twin(tmp_path, name, "with", hot=False) == {"broken_s": 0, "changes": []}
+
+
+def test_a_period_in_which_nothing_came_is_as_the_next_in_which_something_did() -> None:
+    seen = [
+        (5.0, 5.0, True),
+        (10.0, 5.0, None),
+        (15.0, 5.0, False),
+        (20.0, 5.0, None),
+        (25.0, 6.0, True),
+        (30.0, 5.0, None),
+    ]
+    assert broken_periods(seen) == [(10.0, 5.0), (15.0, 5.0)]
 
 
 def test_where_nothing_breaks_there_is_nothing_to_be_less() -> None:

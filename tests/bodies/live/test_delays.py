@@ -177,14 +177,28 @@ def test_without_relief_no_delay_is_fed_back(tmp_path: Path) -> None:
         assert not [key for key in run.transport.seen if key[0] is DelayTold]
 
 
+def told(taken: int, waiting: int) -> FragmentNow:
+    return FragmentNow("q.a", 1, 0, taken=taken, waiting=(Waiting("s", "a", waiting),))
+
+
+AT_X = {"q.a": Fragment("q.a", "x", ("q",), ("a", "b"), (), None, ("s",), (), (), ("q.b",))}
+
+
 def test_a_record_waits_for_its_batch_and_for_what_it_takes_and_behind_its_first_operator_for_nothing() -> None:
-    given = whole(Control())
-    one = Fragment("q.a", "x", ("q",), ("a", "b"), (), None, ("s",), (), (), ("q.b",))
-    times = SiteTimes()
-    for taken in (100, 150, 200):
-        waits = (Waiting("s", "a", 30),)
-        told = FragmentNow("q.a", 1, 0, taken=taken, waiting=waits)
-        times.add(Measured((BatchDone("q.a", 0, taken, 250),), SiteNow((told,))))
+    given, times = whole(Control()), SiteTimes()
+    for at, taken in enumerate((100, 150, 200)):
+        times.add(Measured((BatchDone("q.a", 0, taken, 250),), SiteNow((told(taken, 30),))), float(at))
     # Thirty wait and twenty are taken a second: each waits 1.5 s, and for a batch of a quarter of a second.
-    assert times.look(given, {"q.a": one}, 5.0) == ({"q.a": 1750, "q.b": 0}, {})
-    assert times.look(given, {"q.a": one}, 5.0) == ({}, {}), "nothing came since"
+    assert times.look(given, AT_X, 5.0) == ({"q.a": 1750, "q.b": 0}, {})
+    assert times.look(given, AT_X, 5.0) == ({}, {}), "nothing came since"
+
+
+def test_a_batch_that_takes_longer_than_the_time_between_two_looks_and_is_told_later_counts() -> None:
+    given, times = whole(Control()), SiteTimes()
+    times.add(Measured((), SiteNow((told(0, 10),))), 0.0)
+    assert times.look(given, AT_X, 5.0) == ({}, {})
+    times.add(Measured((), SiteNow((told(100, 10),))), 8.0)
+    assert times.look(given, AT_X, 10.0) == ({}, {}), "its records are there, and how long it took is not known"
+    times.add(Measured((BatchDone("q.a", 0, 1, 8000),), SiteNow((told(100, 10),))), 14.0)
+    # Ten wait and 100 were taken in 15 s: each waits 1.5 s.
+    assert times.look(given, AT_X, 15.0) == ({"q.a": 9500, "q.b": 0}, {})

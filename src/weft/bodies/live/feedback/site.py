@@ -85,17 +85,17 @@ class SiteFeedback:
 
     def look(self, measured: Measured, measured_s: float) -> None:
         """Take in what was measured; where it is time, tell it."""
-        self._times.add(measured)
+        self._times.add(measured, measured_s)
         if self._beat_s is None:
             self._beat_s = measured_s
         elif measured_s >= self._beat_s + BEAT_S:
-            self._beat(measured_s - self._beat_s)
+            self._beat(measured_s)
             self._beat_s = measured_s
 
-    def _beat(self, seconds: float) -> None:
+    def _beat(self, now_s: float) -> None:
         deployment = self._deployment()
         running = {name: fragment for name, (_, fragment) in self._running().items()}
-        took, results = self._times.look(deployment, running, seconds)
+        took, results = self._times.look(deployment, running, now_s)
         here = [stream for fragment in running.values() for stream in fragment.streams]
         self._took = {stream: self._took[stream] for stream in here if stream in self._took} | took
         flow, asked = dataflow(deployment), {query.name for query in deployment.queries}
