@@ -188,7 +188,7 @@ def at_the_live_desk(deployment: Deployment, placement: Placement, folder: Path)
     sites = Sites(state, lambda site: fake, transport, lambda line: None)
     for site in deployment.sites:
         sites.start(site.name)
-    desk = DeskBody(changes, transport, lambda line: None, lambda site: False)
+    desk = DeskBody(changes, transport, lambda line: None, lambda site, silent: False)
     desk.start()
     controlling = Controlling(deployment, lambda: changes.placement, transport, lambda line: None)
     controlling.tell_desk, changes.hand_on = desk.tell, controlling.wish

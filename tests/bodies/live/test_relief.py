@@ -96,7 +96,7 @@ def desk_of(deployment: Deployment, folder: Path) -> Iterator[tuple[Advising, Ch
     sites = Sites(state, lambda site: fake, transport, lambda line: None)
     for site in deployment.sites:
         sites.start(site.name)
-    desk = DeskBody(changes, transport, lambda line: None, lambda site: False)
+    desk = DeskBody(changes, transport, lambda line: None, lambda site, silent: False)
     desk.start()
     advising = Advising(deployment, meter, lambda: changes.placement, transport, lambda line: None)
     advising.tell_desk, changes.hand_on, advising.grant = desk.tell, advising.wish, changes.ask
