@@ -56,7 +56,7 @@ class Elsewhere:
 
     def begun(self) -> None:
         """Have the record of a run."""
-        State(self.state).begin(identity(load(self.beside)), {}, {})
+        State(self.state).begin(identity(load(self.beside)), {}, {}, str(self.beside.resolve()))
 
     def refused(self, text: str) -> None:
         """It was told why."""

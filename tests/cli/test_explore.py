@@ -36,11 +36,13 @@ def explored(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_what_holds_is_said(explored: dict[str, Any]) -> None:
     from weft.bodies.explorer.registry import claims
+    from weft.bodies.explorer.worlds.counting import TAKEN_AWAY
 
     explored["gives"] = FOUND | {"claims": claims("move")}
     said = weft("explore", "move").stdout
-    assert "holds: of every state that can be reached it is so that\n" in said
+    assert "holds: of every state that can be reached, and of every step, it is so that\n" in said
     assert len(claims("move")) > 3
+    assert TAKEN_AWAY in claims("counting"), "what is asked of steps is told, too"
     assert [claim for claim in claims("move")[:-1] if f"  {claim}\n" not in said] == []
     assert "  every wait ends\n" in said
 

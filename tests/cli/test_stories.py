@@ -54,6 +54,17 @@ def test_where_relief_is_on_the_twin_tells_its_own_by_what_sites_can_do(before: 
     assert stories(before, {"flowed_s": 0.0}) == {}
 
 
+def test_a_twin_that_cannot_run_takes_nothing_from_the_summary_and_says_why(before: Placed) -> None:
+    too_long_s = 4e6
+    assert compared(before, {}, too_long_s) == {}
+    assert "at most" in stories(before, {"flowed_s": too_long_s})["failed"]
+
+
+def test_queries_that_came_and_went_are_told_together_only_where_they_are_the_same() -> None:
+    pairs = side_by_side([change(5.0, {"remove": "r"})], [change(6.0, {"remove": "s"})])
+    assert [(pair["twin"] is None, pair["live"] is None) for pair in pairs] == [(False, True), (True, False)]
+
+
 def test_what_only_the_ideal_model_foresees_is_set_beside_what_was_measured_too(before: Placed) -> None:
     balanced = replace(before, deployment=replace(before.deployment, control=Control(balance=Balance())))
     assert balanced.model_costs(False) is None

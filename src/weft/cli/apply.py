@@ -53,7 +53,8 @@ def apply(
         fail(f"{file}: its sites run on without a desk; start that with {found.command('run', '--processes')}")
     kept = Kept(found.files("run.json", "plan.json"), deployment.store.fsync, deployment.channels)
     try:
-        difference = between(kept, deployment, runs, file)
+        # Of a run elsewhere the state here is a copy, and where its file lies says nothing here.
+        difference = between(kept, deployment, runs, file if found.here else None)
     except (CannotRun, Damaged) as error:
         fail(f"{file}: {error}", WRONG_INPUT)
     for line in lines_of(difference, runs):

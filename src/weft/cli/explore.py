@@ -21,7 +21,7 @@ def explore(
         typer.Argument(
             metavar="NAME",
             help="The protocol: hosting, move, balancing, exclusion, scaling, control, connection, counting, "
-            "composing, directory, feedback or ordered_move.",
+            "composing, directory, feedback, ordered_move or reporting.",
         ),
     ],
     as_published: Annotated[
@@ -108,7 +108,7 @@ def _print(name: str, found: dict[str, Any]) -> None:
         say(f"{name}: {world['name']}: {verdict}, {world['states']:,} states, {world['steps']:,} steps{sent}")
     if found.get("claims"):
         say("")
-        say("holds: of every state that can be reached it is so that")
+        say("holds: of every state that can be reached, and of every step, it is so that")
         for claim in found["claims"]:
             say(f"  {claim.partition(':')[0] if claim == explorer.ENDS else claim}")
     for violation in found["violations"]:

@@ -36,7 +36,10 @@ def compared(before: Placed, measured: dict[str, Any], flowed_s: float) -> dict[
         if costs is None
         else project_on_spark(before.deployment, before.placement, costs)
     )
-    result = twin.run(before.deployment, before.placement, flowed_s, costs=costs)
+    try:
+        result = twin.run(before.deployment, before.placement, flowed_s, costs=costs)
+    except twin.CannotRun:
+        return {}  # its story says why
     found: dict[str, Any] = {}
     for query in before.deployment.queries:
         plan = projected[query.name]

@@ -58,8 +58,8 @@ def _wish(change: Change) -> tuple[Any, ...]:
 
 def _subject(change: Change) -> tuple[Any, ...]:
     """Who changes what, wherever it goes."""
-    wish = change["wish"]
-    return change["by"], *wish, sorted(wish["move"]) if "move" in wish else wish.get("scale")
+    verb, what = next(iter(change["wish"].items()))
+    return change["by"], verb, sorted(what) if verb == "move" else what
 
 
 def stories_rows(found: dict[str, Any]) -> Rows:

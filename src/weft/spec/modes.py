@@ -167,7 +167,7 @@ def check_append(step: Step, tree: exp.Expr, marked: dict[str, str]) -> None:
 
 
 def _bounds_time(join: exp.Join) -> bool:
-    """Whether a join says already how far apart its records may be: by a range, or by windows that are equal."""
+    """Whether a join says already how far apart its records may be: by a range of something."""
     on = join.args.get("on")
     return on is not None and any(on.find_all(exp.Between, exp.LT, exp.LTE, exp.GT, exp.GTE))
 

@@ -103,6 +103,22 @@ def test_a_batch_on_its_way_is_delivered_when_a_run_goes_on(tmp_path: Path, monk
     assert results(tmp_path) == ["0\n", "1\n", "waiting\n"]
 
 
+def test_a_batch_that_who_was_overtaken_delivers_between_a_look_and_its_delivery_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = left_waiting(tmp_path, monkeypatch)
+    look = SinkLog.check_waiting
+
+    def overtaken(log: SinkLog, manifest: Manifest) -> None:
+        look(log, manifest)
+        os.link(path, tmp_path / "out" / "part-0000000002-0.csv")
+        shutil.rmtree(path.parent)
+
+    monkeypatch.setattr(SinkLog, "check_waiting", overtaken)
+    SinkWriter(sink_of(resuming(tmp_path)), 2, "q.o/0")
+    assert results(tmp_path) == ["0\n", "1\n", "waiting\n"]
+
+
 def test_an_older_record_of_a_sink_is_refused_and_its_list_of_results_stays(tmp_path: Path) -> None:
     begin(tmp_path)
     owner = tmp_path / ".out.weft" / "owner.json"

@@ -68,8 +68,8 @@ def explore(
 
 
 def claims(name: str, as_published: bool = False, long: bool = False) -> list[str]:
-    """What is asked of every state of a protocol's worlds, each once, in the order of the worlds."""
-    asked = [claim for world in _WORLDS[name](as_published, long) for claim in world.invariants]
+    """What is asked of all states and steps of a protocol's worlds, each once, in the order of the worlds."""
+    asked = [claim for world in _WORLDS[name](as_published, long) for claim in (*world.invariants, *world.steps)]
     return list(dict.fromkeys([*asked, ENDS]))
 
 

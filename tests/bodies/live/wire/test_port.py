@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,31 @@ def test_a_port_that_is_taken_is_told_and_leaves_nothing_running(ports: Ports) -
     with pytest.raises(OSError, match="address already in use"):
         ports.port(site("b"), listen=taken)
     assert not ports.all[-1]._thread.is_alive()
+
+
+def test_a_host_all_of_whose_addresses_refuse_is_one_that_refuses(
+    ports: Ports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = ports.port(site("a"))
+    assert there.address is not None
+    number = there.address[1]
+    both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host_, number)) for host_ in ("127.0.0.2", "127.0.0.1")]
+    look_up = socket.getaddrinfo
+
+    def found(name: Any, port: Any, *rest: Any, **more: Any) -> Any:
+        return both if name == "both.example" else look_up(name, port, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    caller = ports.port(THE_DESK, listen=None, peers={site("a"): ("both.example", number)})
+
+    async def asked() -> bool:
+        caller.hang_up(await caller.ask(site("a"), "anything", b""))
+        return True
+
+    assert caller.do(asked()).result(60), "the second address takes what the first refuses"
+    there.stop(0)
+    with pytest.raises(ConnectionRefusedError):
+        caller.do(asked()).result(60)
 
 
 def test_a_part_that_fails_on_a_message_does_not_silence_the_others(ports: Ports) -> None:

@@ -58,10 +58,6 @@ class DeskElsewhere:
         self._port = Port(credentials(keys, A_COMMAND), "", listen=None, peers={THE_DESK: where})
         self._port.start()
 
-    def close(self) -> None:
-        """No more is asked."""
-        self._port.stop(0)
-
     def look(self) -> Seen:
         """Who is there."""
         found: Seen = self._do(self._one(Look(), Seen))

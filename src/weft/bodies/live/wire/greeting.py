@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -70,15 +71,30 @@ async def secured(raw: asyncio.Transport, context: ssl.SSLContext, called: bool)
 
 async def called(where: tuple[str, int], me: Self, stream: str, party: Party) -> tuple[Streams, Hello]:
     """Call a party at an address; the connection, once it has shown that it is the one."""
-    loop = asyncio.get_running_loop()
     async with asyncio.timeout(CALL_S_MAX):
-        raw, _ = await loop.create_connection(Paused, *where)
+        raw = await _connected(*where)
     try:
         streams = await secured(raw, me.credentials.calls, called=False)
         return streams, await greet(streams, me, stream, party)
     except BaseException:
         raw.abort()
         raise
+
+
+async def _connected(host: str, port: int) -> asyncio.Transport:
+    """A connection to the first address of a host that takes one; where none does, refused if any refuses.
+
+    Asked for all of them at once, asyncio would tell of several failures as of one of no known kind.
+    """
+    loop, failures = asyncio.get_running_loop(), list[OSError]()
+    for family, *_, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        try:
+            raw, _ = await loop.create_connection(Paused, *address[:2], family=family)
+        except OSError as error:
+            failures.append(error)
+        else:
+            return raw
+    raise min(failures, key=lambda error: not isinstance(error, ConnectionRefusedError))
 
 
 async def greet(streams: Streams, me: Self, stream: str, expected: Party) -> Hello:
