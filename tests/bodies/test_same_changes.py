@@ -23,7 +23,7 @@ from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.network.paths import Paths
 from weft.spec import is_stateful, plain_added
 
-SEEDS = range(10)
+SEEDS = range(20)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -74,8 +75,10 @@ CHOSEN = (
     "!link out/[a-z]*/part-@1",
     "link out/[a-z]*/part-@2",
     "!link out/[a-z]*/part-@5",
-    "remove_tree weft/data/0@1",
-    "!remove_tree weft/data/0@2",
+    "rename weft/data/.done-@1",
+    "!rename weft/data/.done-@1",
+    "remove_tree weft/data/.done-@1",
+    "!remove_tree weft/data/.done-@2",
     "!rename heads/@12",
     "rename ledger-1.json$@1",
     "!rename ledger-1.json$@1",
@@ -104,62 +107,101 @@ def grow(folder: Path, number: int) -> None:
     os.rename(folder / f".row-{number}", folder / "rows" / f"{number:04d}.csv")
 
 
-def deployment_in(folder: Path, seed: int, moves: int) -> Deployment:
+def deployment_in(folder: Path, seed: int, moves: int, grows: bool = True) -> Deployment:
     """Stateless, windowed and joined queries over recordings and a folder that grows; operators move about."""
     make(folder, seed, RECORDS, RATE)
-    for number in range(4):
-        grow(folder, number)
     rng = random.Random(seed)
-    text = FILE.replace("RATE", str(RATE)).replace("queries:\n", GROWN_SOURCE.lstrip("\n"), 1)
+    text = FILE.replace("RATE", str(RATE))
+    if grows:
+        for number in range(4):
+            grow(folder, number)
+        text = text.replace("queries:\n", GROWN_SOURCE.lstrip("\n"), 1)
+    movable = ALL if grows else OPERATORS
     text = text.replace("sources:\n", JAVA + "sources:\n", 1)
     text += "".join(
-        f"{'scenario:' if first else ''}\n  - {{at_s: {at:.2f}, move: {rng.choice(ALL)}, to: {rng.choice(SITES)}}}"
+        f"{'scenario:' if first else ''}\n  - {{at_s: {at:.2f}, move: {rng.choice(movable)}, to: {rng.choice(SITES)}}}"
         for first, at in zip([True] + [False] * moves, sorted(rng.uniform(0, 3) for _ in range(moves)), strict=False)
     )
     (folder / "weft.yaml").write_text(text + "\n")
     return weft.spec.load(folder / "weft.yaml")
 
 
-def start(folder: Path, point: str | None) -> int:
-    """Run to the end or to the point; how the process ended."""
+def start(folder: Path, point: str | None) -> bool:
+    """Run to the end or to the point; whether it was killed there. Any other end but a good one fails the test."""
     words = [str(folder / "weft.yaml"), "--until-done", "--json"]
     how = ["-m", "weft", "run"] if point is None else ["-m", "tests.bodies.live.cut_run", point, "run"]
     # Most of a short run is Java's compiler and the loading of classes, which need no second look at each.
     quick = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
     quick += " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-    told = {"CUT_TOLD": str(folder / "told"), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "JDK_JAVA_OPTIONS": quick}
-    environment = {**os.environ, **told}
+    told = folder / "told"
+    told.unlink(missing_ok=True)
+    set_up = {"CUT_TOLD": str(told), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "JDK_JAVA_OPTIONS": quick}
+    environment = {**os.environ, **set_up}
     with open(folder / "err.log", "a") as err:
         done = subprocess.run(
             [sys.executable, *how, *words], stdout=subprocess.DEVNULL, stderr=err, cwd=ROOT, env=environment,
             start_new_session=True, timeout=RUN_S_MAX, check=False,
         )  # fmt: skip
-    return done.returncode
+    was_killed = told.exists()
+    said = (folder / "err.log").read_text()[-1500:]
+    assert done.returncode == (-9 if was_killed else 0), f"{point}, status {done.returncode}: {said}"
+    return was_killed
 
 
-def through(session: Any, folder: Path, seed: int, points: list[str]) -> dict[str, Any]:
-    """Run through kills at these points to the end; sinks that differ from what batch Spark gives."""
-    deployment = deployment_in(folder, seed, moves=4)
-    for number, point in enumerate(points):
-        code = start(folder, point)
-        if code == 0:
-            break
-        assert code == -9, f"{point}: {(folder / 'err.log').read_text()[-1500:]}"
-        # Once windows are being closed for good, what comes is too late, and a run says so.
-        if not (folder / ".weft" / "weft.yaml" / "closing.json").exists():
-            grow(folder, 4 + number)
-    code = start(folder, None)
-    assert code == 0, f"{points}: {(folder / 'err.log').read_text()[-1500:]}"
+def kill_at(folder: Path, point: str, number: int) -> bool:
+    """Run to the point, and let the folder grow where that still counts; whether the run was killed there."""
+    was_killed = start(folder, point)
+    # Once windows are being closed for good, what comes is too late, and a run says so.
+    if was_killed and (folder / "rows").exists() and not (folder / ".weft" / "weft.yaml" / "closing.json").exists():
+        grow(folder, 4 + number)
+    return was_killed
+
+
+def differs(session: Any, folder: Path) -> dict[str, Any]:
+    """Run to the end; sinks that differ from what batch Spark gives."""
+    start(folder, None)
+    deployment = weft.spec.load(folder / "weft.yaml")
     return differing(delivered(session, deployment), expected(session, deployment))
 
 
 @pytest.mark.parametrize("point", CHOSEN)
 def test_sinks_are_exact_after_a_kill_at_a_chosen_point(point: str, spark: Any, tmp_path: Path) -> None:
-    assert through(spark, tmp_path, 7, [point]) == {}, point
+    deployment_in(tmp_path, 7, moves=4)
+    assert kill_at(tmp_path, point, 0), f"no write was {point}"
+    assert differs(spark, tmp_path) == {}, point
 
 
 @pytest.mark.parametrize("seed", seeds_asked(5000, 5020))
 def test_sinks_are_exact_after_ten_kills_at_random_points(seed: int, spark: Any, tmp_path: Path) -> None:
     rng = random.Random(seed)
     points = [f"{rng.choice(['', '!'])}@{rng.randrange(1, 900)}" for _ in range(10)]
-    assert through(spark, tmp_path, seed, points) == {}, f"seed {seed}: {points}"
+    lives = 0
+    while points:  # a run that comes to its end makes room for another, until all points were met
+        lives += 1
+        folder = tmp_path / str(lives)
+        folder.mkdir()
+        deployment_in(folder, seed + 1000 * lives, moves=4)
+        for number in range(len(points)):
+            if not kill_at(folder, points[0], number):
+                break
+            points.pop(0)
+        else:
+            assert differs(spark, folder) == {}, f"seed {seed}, life {lives}"
+            return
+        deployment = weft.spec.load(folder / "weft.yaml")
+        assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}, f"seed {seed}, life {lives}"
+        if number == 0:  # a whole run has fewer writes than that
+            points[0] = f"{points[0][: points[0].index('@')]}@{rng.randrange(1, 300)}"
+
+
+@pytest.mark.parametrize("point", CHOSEN[::4])
+def test_a_run_killed_at_a_chosen_point_goes_on_exactly_where_it_is_copied_to(
+    point: str, spark: Any, tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    deployment_in(here, 9, moves=4, grows=False)
+    assert kill_at(here, point, 0), f"no write was {point}"
+    shutil.copytree(here, there)
+    assert differs(spark, there) == {}, f"{point}, copied"
+    assert differs(spark, here) == {}, point
