@@ -18,7 +18,7 @@ def in_rooms_of_others(path: str, tolerated: str = "") -> str | None:
     """
     for above in (path, *map(str, Path(path).parents)):
         if above not in (path, tolerated) and is_state(above):
-            return f"lies in {above}, the state folder of another run, which starting over empties; use another folder"
+            return f"lies in {above}, the state folder of a run, which starting over empties; use another folder"
         sink = sink_of(above)
         if sink is not None:
             state = _owner(sink)["state"]
@@ -34,7 +34,7 @@ def held_of_others(path: str) -> str | None:
             return f"holds {sink}, where another run (its state is {state}) puts results; readers would find both"
     for states in (path, os.path.join(path, ".weft")):
         if (state := next((folder for folder in _in(states) if is_state(folder)), None)) is not None:
-            return f"holds {state}, the state folder of another run; use another folder"
+            return f"holds {state}, the state folder of a run; use another folder"
     return None
 
 

@@ -116,7 +116,7 @@ def _sink_at_others(folder: _Folder, state: str) -> str | None:
     """
     above = os.path.dirname(folder.path)
     if is_state(above) and not _holds(state, above):
-        return f"lies in {above}, the state folder of another run, which starting over empties; use another folder"
+        return f"lies in {above}, the state folder of a run, which starting over empties; use another folder"
     return in_rooms_of_others(above) or held_of_others(folder.path)
 
 

@@ -151,7 +151,7 @@ def refused(desk: Desk, why: str, **query: Any) -> None:
         ({"name": "q"}, "there is a query q already"),
         ({"sql": "SELECT w FROM s"}, "queries[0].operators[0].sql: there is no column `w`"),
         ({"path": "out/q"}, "queries[0].sink.path: is also the folder of query q"),
-        ({"path": "state/out"}, "queries[0].sink.path: lies in the state folder"),
+        ({"path": "state/out"}, "state, the state folder of a run, which starting over empties"),
         ({"colour": "red"}, "queries[0].operators[0].colour: unknown key"),
         ({"site": "nowhere"}, "no site is called `nowhere`"),
         ({"cost_ms": 100, "site": "b"}, "b has no room: 0 ms/s planned there and 10000 ms/s more"),
