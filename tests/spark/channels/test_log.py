@@ -228,7 +228,7 @@ def test_a_committed_batch_whose_file_is_gone_before_it_was_delivered_is_refused
     writer = sink(tmp_path / "out", 1)
     cut_off(writer, sink_batch(writer, 0), monkeypatch, 1)
     (writer.log.data / "0000000000-1" / "b.csv").unlink()
-    with pytest.raises(Damaged, match=r"data/0000000000-1/b.csv: is gone, though it was committed and not delivered yet"):
+    with pytest.raises(Damaged, match=r"0000000000-1/b.csv: is gone, though it was committed and not delivered yet"):
         sink(tmp_path / "out", 2)
 
 
