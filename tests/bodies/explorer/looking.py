@@ -24,6 +24,7 @@ from weft.bodies.explorer.worlds import (
     scaling,
     torn,
 )
+from weft.protocol import stream_rule
 from weft.protocol.composing import branches, composer, keeper, room
 from weft.protocol.directory import directory as directory_machine
 from weft.protocol.directory import levels, ring
@@ -68,6 +69,8 @@ def worlds(fault: Faulty) -> Iterator[World]:  # noqa: PLR0912 one case for each
             yield from ordered_move.worlds(site=faulty.guarded(fault.load().OrderedSite))
         case "stream_rule", _:
             made = fault.load()
+            kinds = (stream_rule.Counted, stream_rule.FenceEntry, stream_rule.SegmentEntry)
+            made.__dict__.update({kind.__name__: kind for kind in kinds})  # those that worlds tell it of
             yield from counting.worlds(rule=made.count, decide=made.taken_from)
         case "reporting", _:
             made = fault.load()

@@ -8,10 +8,12 @@ import pytest
 
 from tests.bodies.explorer import faulty, looking
 from tests.bodies.explorer.planted import PLANTED, SEEN_IN, Planted
+from tests.bodies.explorer.planted_last import PLANTED_LAST, SEEN_IN_LAST
 from tests.bodies.explorer.planted_later import PLANTED_LATER, SEEN_IN_LATER
 from tests.bodies.explorer.planted_since import PLANTED_SINCE, SEEN_IN_SINCE
 
-EVERY, SEEN = (*PLANTED, *PLANTED_SINCE, *PLANTED_LATER), SEEN_IN | SEEN_IN_SINCE | SEEN_IN_LATER
+EVERY = (*PLANTED, *PLANTED_SINCE, *PLANTED_LATER, *PLANTED_LAST)
+SEEN = SEEN_IN | SEEN_IN_SINCE | SEEN_IN_LATER | SEEN_IN_LAST
 PROTOCOLS = {
     "exclusion", "scaling", "balancing", "control", "hosting", "move", "directory", "connection", "composing",
     "feedback", "ordered_move", "stream_rule", "reporting",

@@ -38,6 +38,7 @@ LIVES = "what a former life of a site offered ends when a greater one is heard o
 ANSWERED = "who has not answered the last word is waited for"
 FAREWELL = "who has left is not believed to be there again in the same life"
 BLANK = "of sites that are away nothing is waited for, and nothing is held without a lease"
+ROUND = "of several sites that are away another one is asked at every beat"
 UNKNOWN = 99
 SPARING = "a load within its level is told to nobody"
 
@@ -176,9 +177,17 @@ def blank(taken: Taken) -> bool:
     )
 
 
+def probes_go_round(taken: Taken) -> bool:
+    """Whether of several sites that are away another one is asked at every beat."""
+    if not isinstance(taken.input, Beat):
+        return True
+    away = [site for site, row in taken.after.rows.items() if row.state == "away"]
+    return not away or (taken.after.probed in away and (len(away) < 2 or taken.after.probed != taken.before.probed))
+
+
 def questions(machine: Any) -> set[str]:
     """The timers of a directory: one for each question."""
-    return {*machine.asking} if isinstance(machine, Directory) else {CLOCK} if machine.rows else set()
+    return {*machine.asking} if hasattr(machine, "asking") else {*machine.rows}
 
 
 def sparing(taken: Taken) -> bool:
@@ -195,18 +204,20 @@ def world(
     directory: type[Directory] = Directory,
     copies: int = 2,
     lossy: bool = False,
+    absent: str = "",
     **faults: Any,
 ) -> World:
     """Sites that are there from the start, and what happens: scripts, `site word argument; ...` between commas.
 
-    Words are lost, doubled or overtake others at any time: then only the end is asked for, and what always holds.
+    Those that are `absent` never come. Words are lost, doubled or overtake others at any time where it is `lossy`: then
+    only the end is asked for, and what always holds.
     """
     names = tuple(sites.split())
     limits = Limits(copies=copies, lease=LEASE, patience=2)
     scripts = tuple(_script(text, names) for text in acts.split(", ") if text)
     begin: tuple[tuple[Act, ...], ...] = ((Act(CLOCK, Begin(())),),)
     started = {script[0].site for script in scripts if isinstance(script[0].fact, Begin)}
-    begin += tuple((Act(site, Begin(names)),) for site in names if site not in started)
+    begin += tuple((Act(site, Begin(names)),) for site in names if site not in {*started, *absent.split()})
     acts_ = (*begin, *scripts)
     ground = Yard(names, acts_, (0,) * len(acts_))
 
@@ -238,8 +249,8 @@ def world(
         claims,
         over,
         reborn,
-        steps={AGES: ages, OLDER: in_order, LIVES: reborn_anew, SPARING: sparing,
-               ANSWERED: only_the_last_answered, FAREWELL: farewells_hold, BLANK: blank, TIMED: timed(questions)},
+        steps={AGES: ages, OLDER: in_order, LIVES: reborn_anew, SPARING: sparing, ANSWERED: only_the_last_answered,
+               FAREWELL: farewells_hold, BLANK: blank, ROUND: probes_go_round, TIMED: timed(questions)},
         **faults,
     )  # fmt: skip
 
@@ -278,6 +289,7 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         of("two offer the same", "a b", "a begins; a offers s, b begins; b offers s; b offers; b seeks 1 s"),
         of("one of two leaves", "a b", "a begins; a offers s; a ends"),
         of("one of three leaves", "a b c", "b begins; b offers s; b ends"),
+        of("two of three never come", "a b c", "a begins", absent="b c"),
         of("a lost word", "a b", "a begins; a offers s, b begins; b seeks 1 s", lose=1, lossy=True),
         of("one copy, a lost word", "a b", "a begins; a offers s; a seeks 1 s, b begins; b seeks 2 s", copies=1, lose=1,
            lossy=True),
