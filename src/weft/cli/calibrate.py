@@ -38,6 +38,7 @@ def calibrate(json: Json = False) -> None:
         ("a record, read or through an operator", f"{number(costs.record_ms, 4)} ms"),
         ("each further batch at the same time", f"{costs.crowd:.0%} longer"),
         ("until a commit is seen", f"{number(costs.look_ms)} ms"),
+        ("of a batch, after its results are committed", f"{number(costs.after_ms)} ms"),
         ("a first batch, more than later ones", f"{number(costs.first_ms)} ms"),
         ("spread of durations", f"{costs.spread:.0%}"),
     ]

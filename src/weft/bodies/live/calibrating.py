@@ -46,6 +46,8 @@ PHASES: tuple[tuple[str, ...], ...] = (ALL, ("plain",), ("window",), ("fork", "p
 """Which fragments' sources give records in each phase of a cycle."""
 STARTING = 4  # batches of each fragment that do not count
 LOOK_S = 1.5
+UNTIL_COMMITTED = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "addBatch")
+"""What Spark does of a batch until its results are committed."""
 TOO_BUSY = "too few batches ended to tell what they cost: this machine is too busy, try again later"
 
 
@@ -132,7 +134,8 @@ class _Heard:
                 if took_ms is None or report["durationMs"].get("addBatch") is None:
                     continue
                 began_ms = datetime.fromisoformat(report["timestamp"].replace("Z", "+00:00")).timestamp() * 1000
-                batch = Batch(name, began_ms, began_ms + took_ms, report["numInputRows"])
+                after_ms = max(0.0, took_ms - sum(report["durationMs"].get(part, 0) for part in UNTIL_COMMITTED))
+                batch = Batch(name, began_ms, began_ms + took_ms, report["numInputRows"], after_ms)
                 self.batches[name, report["batchId"]] = batch
         if math.isinf(self._ends_s) and _started(self.batches.values()):
             cycles_s = CYCLES * len(PHASES) * PERIOD_S
@@ -196,6 +199,7 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         cores=cores(),
         setting=f"{cores()} cores, load average {load:.1f} before",
         measured_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        after_ms=round(median(one.after_ms / (1.0 + crowd * (count - 1.0)) for one, count in steady), 1),
     )
 
 

@@ -38,8 +38,8 @@ class Outgoing:
 class BatchPiece:
     """A fragment: what it reads, what a batch of it costs alone on the machine, and what it gives.
 
-    `closes_windows`: what it gives waits for the watermark, which moves from one batch to the next. Channels come with
-    the delay of the links that are emulated on their way.
+    `after_ms` of the cost comes after the commit. `closes_windows`: what it gives waits for the watermark, which moves
+    from one batch to the next. Channels come with the delay of the links that are emulated on their way.
     """
 
     id: str
@@ -51,6 +51,7 @@ class BatchPiece:
     closes_windows: bool
     outgoing: tuple[Outgoing, ...]
     taken_per_s: float = 0.0
+    after_ms: float = 0.0
 
     @property
     def rehearsed(self) -> int:
@@ -116,6 +117,7 @@ def _piece(
         kept is not None and bool(keys_of(kept)) and not updates,
         tuple(outgoing),
         taken_per_s,
+        costs.after_ms * _factor(fragment, costs),
     )
 
 
@@ -124,7 +126,11 @@ def _fixed_ms(fragment: Fragment, operators: list[Operator], costs: BatchCosts) 
     outputs = len(fragment.outputs) + len(fragment.sinks)
     more = costs.output_ms * max(0, outputs - 1)
     more += costs.python_ms * sum(operator.call is not None for operator in operators)
-    return (base + more) * costs.factors.get(fragment.id, costs.factors.get(REST, 1.0))
+    return (base + more) * _factor(fragment, costs)
+
+
+def _factor(fragment: Fragment, costs: BatchCosts) -> float:
+    return costs.factors.get(fragment.id, costs.factors.get(REST, 1.0))
 
 
 def _rate(rates: Rates, stream: str) -> float:

@@ -47,10 +47,14 @@ COSTS = {"constant": c.CONSTANT, "uniform": c.UNIFORM, "exponential": c.EXPONENT
 
 @dataclass(frozen=True, slots=True)
 class SharedPlace:
-    """A site that shares a machine: whether it closes windows, and what its first batch takes more than later ones."""
+    """A site that shares a machine: whether it closes windows, what its first batch takes more than later ones.
+
+    `after_ms` of a batch come after its results left.
+    """
 
     closes_windows: bool
     first_ms: float
+    after_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,9 @@ def _shared(a: Arena, shared: Shared | None, sites: dict[str, int], seed: int) -
     for name, place in shared.places.items():
         s = sites[name]
         a.set(s, c.KEPT, c.NOBODY)
-        a.set(s, c.BASE, a.get(s + c.FIXED))
+        after_ns = min(a.get(s + c.FIXED), round(place.after_ms * NS_PER_MS))
+        a.set(s, c.AFTER, after_ns)
+        a.set(s, c.BASE, a.get(s + c.FIXED) - after_ns)
         a.set(s, c.EXTRA, round(place.first_ms * NS_PER_MS))
         a.set(s, c.CLOSES, int(place.closes_windows))
         a.set(s, c.KEY_BATCH, key_of(seed, "batch", name))

@@ -85,7 +85,7 @@ def on_spark(deployment: Deployment, placement: Placement, costs: BatchCosts) ->
         costs.spread,
         costs.cooling,
         {
-            place: SharedPlace(piece.closes_windows, costs.first_ms * costs.cooling**piece.rehearsed)
+            place: SharedPlace(piece.closes_windows, costs.first_ms * costs.cooling**piece.rehearsed, piece.after_ms)
             for place, piece in places.pieces.items()
         },
     )
