@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.plan.plan_builders import deployment, op, placed, query, source, windowed
-from weft.model import Link, Promise, Site
+from weft.model import Link, Promise, Sink, Site
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.judging.batch_costs import SHIPPED, BatchCosts, costs_from_json
 from weft.plan.judging.batch_pieces import BatchPiece, Intake, Outgoing, fragments_of, pieces_of
@@ -18,7 +18,7 @@ from weft.plan.judging.micro_batches import mean_of, quantile_of, simulate
 # A second for a batch without state, two for one with, nothing for records, and no chance.
 EVEN = replace(
     SHIPPED, stateless_ms=1000.0, stateful_ms=2000.0, output_ms=100.0, python_ms=50.0, record_ms=0.0, crowd=0.0,
-    look_ms=0.0, spread=0.0, after_ms=0.0,
+    look_ms=0.0, spread=0.0, after_ms=0.0, text_ms=0.0,
 )  # fmt: skip
 
 
@@ -93,6 +93,15 @@ def test_more_outputs_and_python_cost_more_and_corrections_scale() -> None:
     assert [piece.fixed_ms for piece in pieces] == [1050.0]
     slow = replace(EVEN, factors={"*": 3.0})
     assert pieces_of(whole, fragments_of(whole, placed(a="x", b="x")), ideal_rates(whole), slow)[0].fixed_ms == 3150.0
+
+
+def test_a_sink_of_text_costs_more() -> None:
+    def fixed_ms(format_: str) -> float:
+        whole = deployment(["x"], [source("s", "x")], query(op("a", "s"), sinks=(Sink("a", format_, "out"),)))
+        (piece,) = pieces_of(whole, fragments_of(whole, placed(a="x")), ideal_rates(whole), replace(EVEN, text_ms=70.0))
+        return piece.fixed_ms
+
+    assert (fixed_ms("csv"), fixed_ms("json"), fixed_ms("parquet")) == (1070.0, 1070.0, 1000.0)
 
 
 def test_what_was_measured_wins_over_what_is_shipped() -> None:

@@ -1,9 +1,9 @@
 """What do micro-batches cost on this machine? Measured on Spark, by one run of made-up records in phases.
 
-Fragments of every kind run side by side: without state, with windows, with several outputs, with a Python function, and
-two in a chain. A phase lets some of their sources give records while the others are silent, so that batches of few and
-of many fragments at once are seen; in one a single fragment gets many records. Phases come round until every fragment
-has ended its first batches, which do not count, and twice after that.
+Fragments of every kind run side by side: without state, with windows, with several outputs, with a Python function,
+with a sink of csv, and two in a chain. A phase lets some of their sources give records while the others are silent, so
+that batches of few and of many fragments at once are seen; in one a single fragment gets many records. Phases come
+round until every fragment has ended its first batches, which do not count, and twice after that.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def same(value):
     """Hands every record through Python."""
     return value.mapInPandas(lambda frames: frames, value.schema)
 '''
-ALL = ("plain", "window", "fork", "python", "chain")
-FRAGMENTS = 6  # the chain is two
+ALL = ("plain", "window", "fork", "python", "text", "chain")
+FRAGMENTS = 7  # the chain is two
 MANY = ("plain", "many")
-PHASES: tuple[tuple[str, ...], ...] = (ALL, ("plain",), ("window",), ("fork", "python"), ("chain",), MANY)
+PHASES: tuple[tuple[str, ...], ...] = (ALL, ("plain",), ("window",), ("fork", "python"), ("text", "chain"), MANY)
 """Which fragments' sources give records in each phase of a cycle."""
 STARTING = 4  # batches of each fragment that do not count
 LOOK_S = 1.5
@@ -75,6 +75,7 @@ def deployment_in(folder: Path) -> Deployment:
             _sinks("fork", "all", *(one.name for one in branches)),
         ),
         Query("python", (Operator("all", ("python",), call="handed:same", site="here"),), _sinks("python", "all")),
+        Query("text", (select("all", "text", site="here"),), (Sink("all", "csv", "out/text-all"),)),
         Query(
             "chain",
             (select("head", "chain", site="here"), select("tail", "head", site="there")),
@@ -199,6 +200,7 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         cores=cores(),
         setting=f"{cores()} cores, load average {load:.1f} before",
         measured_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        text_ms=more_ms("text.all", SHIPPED.text_ms),
         after_ms=round(median(one.after_ms / (1.0 + crowd * (count - 1.0)) for one, count in steady), 1),
     )
 

@@ -96,11 +96,12 @@ def _piece(
         Intake(name, rates.per_s[name], flow.sources[name].facts.born_outside_spark) for name in fragment.sources
     )
     taken_per_s = sum(one.per_s for one in intakes) + sum(_rate(rates, stream) for stream in fragment.channels)
-    outgoing = []
+    outgoing, texts = [], 0
     for stream in fragment.outputs:
         outgoing.append(Outgoing(stream, None, _share(_rate(rates, stream), taken_per_s)))
     for outlet in flow.outlets:
         if outlet.name in fragment.sinks:
+            texts += outlet.sink.facts.text
             outgoing.append(Outgoing(None, outlet.query, _share(_rate(rates, outlet.stream), taken_per_s)))
     work_ms = costs.record_ms * taken_per_s
     for node in map(flow.node, fragment.streams):
@@ -112,7 +113,7 @@ def _piece(
         fragment.site,
         intakes,
         channels,
-        _fixed_ms(fragment, operators, costs),
+        _fixed_ms(fragment, operators, texts, costs),
         _share(work_ms, taken_per_s),
         kept is not None and bool(keys_of(kept)) and not updates,
         tuple(outgoing),
@@ -121,10 +122,10 @@ def _piece(
     )
 
 
-def _fixed_ms(fragment: Fragment, operators: list[Operator], costs: BatchCosts) -> float:
+def _fixed_ms(fragment: Fragment, operators: list[Operator], texts: int, costs: BatchCosts) -> float:
     base = costs.stateful_ms if fragment.stateful is not None else costs.stateless_ms
     outputs = len(fragment.outputs) + len(fragment.sinks)
-    more = costs.output_ms * max(0, outputs - 1)
+    more = costs.output_ms * max(0, outputs - 1) + costs.text_ms * texts
     more += costs.python_ms * sum(operator.call is not None for operator in operators)
     return (base + more) * _factor(fragment, costs)
 
