@@ -41,6 +41,7 @@ def calibrate(json: Json = False) -> None:
         ("until a commit is seen", f"{number(costs.look_ms)} ms"),
         ("of a batch, after its results are committed", f"{number(costs.after_ms)} ms"),
         ("a first batch, more than later ones", f"{number(costs.first_ms)} ms"),
+        ("of that, left with each further one", f"{costs.cooling:.0%}"),
         ("spread of durations", f"{costs.spread:.0%}"),
     ]
     print_table(f"what micro-batches cost here ({costs.setting})", ("what", "cost"), rows)

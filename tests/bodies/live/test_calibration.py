@@ -26,7 +26,7 @@ def made_up(first_ms: float = 3000.0) -> list[Batch]:
     batches, now = [], 0.0
     for turn in range(STARTING + 6):
         for name, cost_ms in FIXED_MS.items():
-            took = cost_ms + (first_ms if turn == 0 else 0.0)
+            took = cost_ms + {0: first_ms, 1: first_ms / 10}.get(turn, 0.0)
             batches.append(Batch(name, now, now + took, 100, after_ms=30.0))
             now += took + 10.0
     return [*batches, Batch("plain.all", now, now + 200.0 + 0.02 * 10_000, 10_000)]
@@ -38,6 +38,7 @@ def test_costs_are_found_from_batches() -> None:
     assert (found.text_ms, found.after_ms) == (70.0, 30.0)
     assert found.record_ms == pytest.approx(0.01)
     assert found.first_ms == pytest.approx(3000, rel=0.1)
+    assert found.cooling == pytest.approx(0.1, rel=0.1)
     assert found.look_ms == 10.0
     assert found.spread == 0.0
     assert found.cores == calibration.cores()

@@ -46,6 +46,7 @@ PHASES: tuple[tuple[str, ...], ...] = (ALL, ("plain",), ("window",), ("fork", "p
 """Which fragments' sources give records in each phase of a cycle."""
 STARTING = 4  # batches of each fragment that do not count
 LOOK_S = 1.5
+COOLING_MAX = 0.9
 UNTIL_COMMITTED = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "addBatch")
 """What Spark does of a batch until its results are committed."""
 TOO_BUSY = "too few batches ended to tell what they cost: this machine is too busy, try again later"
@@ -181,6 +182,8 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         seen = fixed.get(fragment)
         return round(shipped_ms * pace if seen is None else max(0.0, seen - stateless_ms) / count, 1)
 
+    first_ms = _first_ms(batches, at_once, fixed, crowd)
+    second_ms = _first_ms(batches, at_once, fixed, crowd, 1)
     each_ms = [
         max(0.0, one.took_ms / (1.0 + crowd * (count - 1.0)) - fixed["plain.all"]) / one.records
         for one, count, counts in zip(batches, at_once, counting, strict=True)
@@ -194,8 +197,8 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         record_ms=round(median(each_ms) / 2, 6) if each_ms else SHIPPED.record_ms,  # read, and one operator
         crowd=crowd,
         look_ms=round(_look_ms([one for one, _ in steady]), 1),
-        first_ms=round(_first_ms(batches, at_once, fixed, crowd), 1),
-        cooling=SHIPPED.cooling,
+        first_ms=round(first_ms, 1),
+        cooling=round(min(COOLING_MAX, second_ms / first_ms), 3) if first_ms else SHIPPED.cooling,
         spread=round(spread, 3),
         cores=cores(),
         setting=f"{cores()} cores, load average {load:.1f} before",
@@ -217,9 +220,11 @@ def _look_ms(batches: list[Batch]) -> float:
     return median(waits) if waits else SHIPPED.look_ms
 
 
-def _first_ms(batches: list[Batch], at_once: list[float], fixed: dict[str, float], crowd: float) -> float:
-    """What first batches took more than later ones would have among as many."""
-    first: dict[str, float] = {}
+def _first_ms(
+    batches: list[Batch], at_once: list[float], fixed: dict[str, float], crowd: float, number: int = 0
+) -> float:
+    """What first batches, or those of another number, took more than later ones would have among as many."""
+    taken: dict[str, list[float]] = {}
     for one, count in zip(batches, at_once, strict=True):
-        first.setdefault(one.fragment, one.took_ms / (1.0 + crowd * (count - 1.0)))
-    return median(max(0.0, took_ms - fixed[name]) for name, took_ms in first.items() if name in fixed)
+        taken.setdefault(one.fragment, []).append(one.took_ms / (1.0 + crowd * (count - 1.0)))
+    return median(max(0.0, each[number] - fixed[name]) for name, each in taken.items() if name in fixed)

@@ -65,7 +65,7 @@ def costs_from_json(data: bytes | str) -> BatchCosts:
 
 
 # Two cores that did nothing else (Python 3.11, Java 17, Spark 4, local disk with fsync), as `weft calibrate` found it
-# there, rounded: 59.9, 216.7, 60.5, 6.1, 0.0025, 0.50, 6.0, 730.9, 0.29. `cooling` is not calibrated, and `after_ms` is
+# there, rounded: 59.9, 216.7, 60.5, 6.1, 0.0025, 0.50, 6.0, 730.9, 0.29. `cooling` was a guess, and `after_ms` is
 # 0.18 of a batch without state, as its files told of ten fragments of four runs, `text_ms` half of one: of two such
 # queries on one source the one with a csv sink took 1.48 times as long as that with Parquet.
 SHIPPED = BatchCosts(
