@@ -72,6 +72,10 @@ def test_moves_crashes_and_sites_are_told_of_sites() -> None:
     assert (change["by"], change["wish"], change["state"]) == ("scenario", {"move": {"q.b": "x"}}, "done")
     assert list(found.sites) == ["x", "y"]
     assert all(0 <= one["utilisation"] <= 1 for one in found.sites.values())
+    assert {row["site"] for row in found.utilisation_rows} == {"x", "y"}, "the picture is of sites, too"
+    for name, one in found.sites.items():
+        shares = [row["utilisation"] for row in found.utilisation_rows if row["site"] == name]
+        assert sum(shares) / len(shares) == pytest.approx(one["utilisation"], abs=0.1)
     assert found.placement == {"q": {"a": ["x"], "b": ["y"]}}
     assert {row["site"] for row in found.operator_rows} == {"x"}
     # Two sources of 100 a second, and what waited for the site that was down is not lost.

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from weft.bodies.twin.outcome.result import Move, Result
+import numpy as np
+
+from weft.bodies.twin.outcome.result import Move, Result, Series
 from weft.bodies.twin.setup.layout import Shared, SharedPlace
 from weft.model import (
     Batch,
@@ -225,6 +227,8 @@ def told(deployment: Deployment, placement: Placement, result: Result, costs: Ba
         }
         for site in deployment.sites
     }
+    if result.series is not None:
+        result.series = _of_sites(result.series, tuple(site.name for site in deployment.sites), costs.cores)
     result.queries.pop(RELAYS, None)
     result.moves = [_told_move(move) for move in result.moves]
     result.site_rows = [{"site": name, **one, "records_mean": 0.0} for name, one in result.sites.items()]
@@ -238,6 +242,15 @@ def told(deployment: Deployment, placement: Placement, result: Result, costs: Ba
         if query != RELAYS
     }
     return result
+
+
+def _of_sites(series: Series, sites: tuple[str, ...], cores: int) -> Series:
+    """How busy sites have been: what their places took of the machine's cores."""
+    rows = [[at for at, place in enumerate(series.sites) if site_of(place) == site] for site in sites]
+    busy_ns = tuple(
+        (at_ns, np.array([busy[those].sum() // cores for those in rows], np.int64)) for at_ns, busy in series.busy_ns
+    )
+    return replace(series, sites=sites, busy_ns=busy_ns)
 
 
 def _told_move(move: Move) -> Move:
