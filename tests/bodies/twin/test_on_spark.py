@@ -62,6 +62,18 @@ def test_the_first_batches_are_slow() -> None:
     assert later["max"] < COSTS.first_ms
 
 
+def test_what_stays_where_a_window_left_is_a_fragment_without_state() -> None:
+    whole = deployment(["x", "y"], [source("s", "x")], query(op("a", "s"), windowed("w", "a")))
+
+    def p50(*happens: MoveAt, w: str) -> float:
+        found = twin.run(replace(whole, scenario=happens), placed(a="x", w=w), 300, warmup_s=60, costs=COSTS)
+        return float(found.queries["q"]["latency_ms"]["p50"])
+
+    moved, placed_so = p50(MoveAt(20, "q.w", "y"), w="x"), p50(w="y")
+    assert moved == pytest.approx(placed_so, rel=0.1)
+    assert p50(MoveAt(20, "q.w", "x"), w="y") == pytest.approx(p50(w="x"), rel=0.1)
+
+
 def test_moves_crashes_and_sites_are_told_of_sites() -> None:
     scenario = (MoveAt(20, "q.b", "x"), CrashAt(40, "y"), RestartAt(50, "y"))
     whole = deployment(["x", "y"], [source("s", "x"), source("t", "y")], query(op("a", "s"), op("b", "a", "t")))
