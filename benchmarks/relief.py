@@ -74,8 +74,9 @@ def laid_down(folder: Path, name: str, setting: Setting, relief: Any, hot: bool 
         more_s = setting["hot_s"] * (setting["times"] - 1) if mine else 0.0
         source["arrivals"] = {"kind": "constant", "rate_per_s": records / (lasts_s + more_s)}
         if source["name"] == case.source:
-            each_ms = 1000.0 * setting["used"] / source["arrivals"]["rate_per_s"]
-    next(one for one in plain["sites"] if one["name"] == case.site)["cap"] = True
+            each_ms = 1000.0 * setting["used"] * setting["capacity"] / source["arrivals"]["rate_per_s"]
+    weak = next(one for one in plain["sites"] if one["name"] == case.site)
+    weak |= {"capacity": setting["capacity"], "cap": True}
     query = next(one for one in plain["queries"] if one["name"] == case.query)
     query["promise"] = {"latency_ms": 1000 * setting["promise_s"], "quantile": 0.95}
     reader = next(one for one in query["operators"] if one["name"] == case.reader)

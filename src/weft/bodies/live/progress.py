@@ -101,8 +101,13 @@ class Progress:
                 self.meter.bad["recording", source] = bad
         if self._to_weigh:
             self._to_weigh = False
-            self.costs.weigh()
+            self.costs.weigh(self._declared_ms)
         self._keep()
+
+    def _declared_ms(self, query: str, operator: str) -> float | None:
+        flow, stream = dataflow(self.meter.deployment), f"{query}.{operator}"
+        cost = flow.node(stream).operator.cost_ms if flow.makes(stream) else None
+        return None if cost is None else cost.mean_ms
 
     def forget(self, queries: Collection[str]) -> None:
         """Drop what was weighed of operators of some queries."""
