@@ -78,7 +78,8 @@ def laid_down(folder: Path, name: str, setting: Setting, relief: Any, hot: bool 
     weak = next(one for one in plain["sites"] if one["name"] == case.site)
     weak |= {"capacity": setting["capacity"], "cap": True}
     query = next(one for one in plain["queries"] if one["name"] == case.query)
-    query["promise"] = {"latency_ms": 1000 * setting["promise_s"], "quantile": 0.95}
+    if setting["promise_s"]:
+        query["promise"] = {"latency_ms": 1000 * setting["promise_s"], "quantile": 0.95}
     reader = next(one for one in query["operators"] if one["name"] == case.reader)
     reader["from"] = "decoded"
     reader["sql"] = re.sub(rf"\b{case.source}\b", "decoded", reader["sql"])
