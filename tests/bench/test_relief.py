@@ -12,7 +12,7 @@ from benchmarks.relief import CASES, SIDES, broken_periods, laid_down, less, mov
 from weft.bodies import twin
 from weft.plan import place
 
-SETTING = load("relief", changes={"promise_s": 20.0})
+SETTING = load("relief", changes={"promise_s": 20.0, "calm_s": 60.0, "hot_s": 180.0})
 
 
 def in_the_twin(folder: Path, name: str, side: str, hot: bool = True) -> dict[str, Any]:

@@ -90,6 +90,7 @@ class Progress:
             for one in now.waiting:
                 if one.segments is None and one.stream in timed:
                     self.meter.at_source[fragment.id, one.stream] = one.records
+                    self.meter.looked_ms[one.stream] = self.inbox.at_ms(fragment.site)
             for sink, rows in now.sinks.items():
                 self.meter.holds(sink, rows)
             for place, rows in now.late.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping
 
@@ -70,6 +71,7 @@ class SiteMeasures:
         runs = tuple(self._runs.values())
         for run in runs:
             self._take_batches(run)
+        at_ms = time.time() * 1000
         fragments = tuple(map(self._now, runs))
         self._ended = {run.born: self._ended[run.born] for run in runs if run.born in self._ended}
         self.stages.look(now=finally_)
@@ -78,7 +80,7 @@ class SiteMeasures:
             self._weigh()
         cpu_s = self.stages.seconds(self.site)
         events = tuple(self._events.popleft() for _ in range(len(self._events)))
-        return Measured(events, SiteNow(fragments, cpu_s, self.bad))
+        return Measured(events, SiteNow(fragments, cpu_s, self.bad, at_ms=at_ms))
 
     def _take_batches(self, run: FragmentRun) -> None:
         syncs = dict(run.writer.sync_ms)
