@@ -236,7 +236,10 @@ class Progress:
         return records_out(flow, query, fragment, now.committed, counted.operators, records_in)
 
     def sites(self, deployment: Deployment, flowing_s: float | None) -> dict[str, dict[str, Any]]:
-        """Utilisation (CPU time of tasks over elapsed time and capacity), also of the quota; the longest backlog."""
+        """Utilisation, also of the quota, and the longest backlog.
+
+        CPU time of tasks over elapsed time and capacity; of a site with a cap the time of batches, where that is more.
+        """
         elapsed_s = max(1e-9, time.monotonic() - flowing_s) if flowing_s else 0.0
         found = {}
         for site in deployment.sites:

@@ -103,7 +103,8 @@ class FragmentNow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SiteNow(msgspec.Struct, frozen=True):
-    """How a site stands: its fragments, the CPU seconds of its tasks in this life, bad records of its recordings.
+    """How a site stands: its fragments, the CPU seconds of its tasks in this life, or the seconds of its
+    batches where a cap counts these, bad records of its recordings.
 
     `at_ms` is when its fragments stood so, by its clock: a report may take seconds to come, where a machine is busy.
     `balance` is how its balancer stands, where sites balance; `slack_ms` the time left for its operators, or for all
