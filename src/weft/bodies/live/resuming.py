@@ -52,10 +52,13 @@ class Removal:
 
 
 class Resuming:
-    """A run's way into its state folder."""
+    """A run's way into its state folder; `sinks`: those of the deployment are on this machine."""
 
-    def __init__(self, state: State, deployment: Deployment, parts: dict[str, Any], file: Path | None = None) -> None:
+    def __init__(
+        self, state: State, deployment: Deployment, parts: dict[str, Any], file: Path | None = None, sinks: bool = True
+    ) -> None:
         self.state = state
+        self.sinks = sinks
         self.file = "" if file is None else str(Path(file).resolve())
         self.deployment = deployment
         self.parts = parts
@@ -159,7 +162,7 @@ class Resuming:
         return record
 
     def _claims(self) -> list[Claim]:
-        return claims_of(self.deployment, self.state.folders)
+        return claims_of(self.deployment, self.state.folders) if self.sinks else []
 
     def standings(self, record: Record | None, again: Sequence[str] = ()) -> list[SinkStanding]:
         """How each sink stands to this run; CannotRun at the first that is another's."""
