@@ -48,7 +48,7 @@ def check(path: str | os.PathLike[str], data: bool = True) -> Report:
 
 
 def validate(deployment: Deployment, data: bool = True) -> tuple[list[Problem], list[Problem]]:
-    """The errors and warnings of a deployment built in Python; without `data` what its sources read need not be here."""
+    """The errors and warnings of a deployment built in Python; without `data` its sources' files need not be here."""
     problems = Problems()
     again = DEPLOYMENT.read(node_of(DEPLOYMENT.plain(deployment)), "", problems)
     again = dataclasses.replace(again, folder=getattr(deployment, "folder", "."))

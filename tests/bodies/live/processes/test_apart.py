@@ -45,25 +45,29 @@ def free_ports(count: int) -> list[int]:
     return found
 
 
+def lay_out(folder: Path, text: str) -> None:
+    """A folder each for the desk and the sites, with the file and the key that each needs, and no more."""
+    *ports, own = free_ports(len(SITES) + 1)
+    for site, port in zip(SITES, ports, strict=True):
+        text = text.replace(f"{{name: {site}}}", f"{{name: {site}, address: '127.0.0.1:{port}'}}")
+    text += f"desk: 127.0.0.1:{own}\nkeys: keys\nchannels: {{kind: mirror}}\n"
+    make_keys(folder / "made", list(SITES))
+    for name in (HEADQUARTERS, *SITES):
+        (folder / name / "keys").mkdir(parents=True, mode=0o700)
+        (folder / name / "weft.yaml").write_text(text)
+        key = file_name(THE_DESK if name == HEADQUARTERS else party_of(name))
+        for file in ("authority.pem", f"{key}.pem", f"{key}.key"):
+            shutil.copy(folder / "made" / file, folder / name / "keys" / file)
+    shutil.rmtree(folder / "made")
+
+
 class Machines:
     """A folder each for the desk and the sites."""
 
     def __init__(self, folder: Path, more: str = "") -> None:
         self.folder = folder
-        *ports, own = free_ports(len(SITES) + 1)
-        text = FILE
-        for site, port in zip(SITES, ports, strict=True):
-            text = text.replace(f"{{name: {site}}}", f"{{name: {site}, address: '127.0.0.1:{port}'}}")
-        text += f"desk: 127.0.0.1:{own}\nkeys: keys\nchannels: {{kind: mirror}}\n{more}"
-        make_keys(folder / "made", list(SITES))
-        for name in (HEADQUARTERS, *SITES):
-            (folder / name / "keys").mkdir(parents=True, mode=0o700)
-            (folder / name / "weft.yaml").write_text(text)
-            key = file_name(THE_DESK if name == HEADQUARTERS else party_of(name))
-            for file in ("authority.pem", f"{key}.pem", f"{key}.key"):
-                shutil.copy(folder / "made" / file, folder / name / "keys" / file)
+        lay_out(folder, FILE + more)
         (folder / "desk" / "in").mkdir()
-        shutil.rmtree(folder / "made")
         self.file, self.state = folder / HEADQUARTERS / "weft.yaml", folder / HEADQUARTERS / "state"
         self.engines: dict[str, Engine] = {}
         self.made: dict[str, AgentProcess] = {}
