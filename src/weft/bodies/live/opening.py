@@ -61,7 +61,7 @@ def refuse_apart(deployment: Deployment) -> None:
     if deployment.keys is None:
         lacking.append("`keys`, the folder that `weft keys` made")
     lacking += [f"`address` of site {site.name}" for site in deployment.sites if site.address is None]
-    if {deployment.channels.kind, *deployment.channels.streams.values()} != {MIRROR}:
+    if deployment.channels.kind != MIRROR:
         lacking.append("`channels: {kind: mirror}`")
     for query in deployment.queries:
         lacking += [f"`site` of the sink of {query.name}" for sink in query.sinks if sink.site is None]

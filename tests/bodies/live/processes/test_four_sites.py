@@ -95,16 +95,16 @@ def given(folder: Path) -> Counter[str]:
     )
 
 
-@pytest.mark.parametrize("form", ["embedded", "folder", "mirror", "kafka", "each-its-own", "cluster"])
+@pytest.mark.parametrize("form", ["embedded", "folder", "mirror", "kafka", "both", "cluster"])
 def test_four_sites_give_the_same_rows(form: str, folder: Path) -> None:
     rng = random.Random(19)
     rows = wanted(recorded(folder, "meters", METERS, 1.0, rng), recorded(folder, "alarms", ALARMS, 10.0, rng))
     assert rows.total() > 100
     text = FILE
-    if form in ("kafka", "each-its-own"):
+    if form in ("kafka", "both"):
         boot = brokers.broker().bootstrap
-        kinds = "streams: {found.sums: folder, found.valid: folder}" if form == "each-its-own" else ""
-        text += f'channels: {{kind: kafka, bootstrap: "{boot}", {kinds}}}\n'
+        kind = "mirror, streams: {found.valid: kafka}" if form == "both" else "kafka"
+        text += f'channels: {{kind: {kind}, bootstrap: "{boot}"}}\n'
     elif form == "mirror":
         text += "channels: {kind: mirror}\n"
     with Cluster(folder / "cluster", 1) if form == "cluster" else nullcontext() as cluster:
