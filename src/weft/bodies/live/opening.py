@@ -69,6 +69,8 @@ def refuse_apart(deployment: Deployment) -> None:
         raise CannotRun(f"--apart is for sites that share no folder; the file does not say {', '.join(lacking)}")
     if any(isinstance(happening, CrashAt) for happening in deployment.scenario):
         raise CannotRun("--apart: a desk cannot kill processes of other machines; leave `crash` out of the scenario")
+    if deployment.control.share is not None:
+        raise CannotRun("--apart: sites of other machines do not know what queries share; leave out `control.share`")
     late = [f"{query.name}.{one.name}" for query in deployment.queries for one in query.operators if one.late]
     if late:
         raise CannotRun(f"--apart: late records of {late[0]} have no site to be kept at; leave out its `late`")

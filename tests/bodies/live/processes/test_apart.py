@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 import weft.spec
@@ -29,6 +30,7 @@ from weft.model import Channels
 from weft.model.wishes import MoveTo
 from weft.spark.fragments.analysis import Analysis
 from weft.spark.sources.streams import read_flows
+from weft.spark.storage.disk import seal, unseal
 
 SITES = ("desk", "core")
 HEADQUARTERS = "headquarters"
@@ -231,6 +233,7 @@ def test_what_a_plan_says_is_here_before_a_fragment_starts_by_it(
         ("kind: mirror", "kind: folder", "kind: mirror"),
         ("path: out, site: core", "path: out", "`site` of the sink of q"),
         ("scenario: []", "scenario: [{at_s: 1, crash: core}]", "cannot kill"),
+        ("scenario: []", "control: {share: true}", "control.share"),
     ],
 )
 def test_what_sites_apart_cannot_run_is_refused_at_once(tmp_path: Path, old: str, new: str, word: str) -> None:
@@ -240,3 +243,35 @@ def test_what_sites_apart_cannot_run_is_refused_at_once(tmp_path: Path, old: str
     assert deployment is not None
     with pytest.raises(CannotRun, match=word):
         Run(deployment, machines.state, Options(apart=True), partial(ProcessSites, file=machines.file)).go()
+
+
+@pytest.mark.parametrize("foreign", ["query", "name"])
+def test_a_plan_brings_a_site_no_query_of_another_file_and_no_name_that_leads_elsewhere(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch, foreign: str
+) -> None:
+    def forged(path: Path) -> bytes | None:
+        found = path.read_bytes() if path.exists() else None
+        if path.name != journal.FILE or found is None:
+            return found
+        held = msgspec.json.decode(unseal(found, path))
+        if foreign == "query":
+            held["shared"] = {"stands": {"q.good": "q.other"}, "operators": {}}
+        else:
+            held["fragments"][0]["id"] = "../../elsewhere"
+        return seal(msgspec.json.encode(held))
+
+    for site in SITES:
+        machines.start(site)
+    first = ApartDesk(machines)
+    until(first.runs)
+    first.run.stop()
+    until(machines.over)
+    kept = journal.read(machines.kept("core"))
+    monkeypatch.setattr(copies, "_given", forged)
+    for site in SITES:
+        machines.start(site)
+    desk = ApartDesk(machines)
+    until(lambda: desk.error)
+    assert "the desk's plan" in str(desk.error)
+    until(machines.over)
+    assert journal.read(machines.kept("core")) == kept

@@ -346,3 +346,15 @@ def test_the_broker_is_killed_and_comes_again(spark: Any, tmp_path: Path, broker
         return run
 
     whole(spark, tmp_path, disturb, kind="kafka", broker=found)
+
+
+@pytest.mark.long
+def test_two_sites_that_cannot_speak_for_a_while_lose_nothing(spark: Any, tmp_path: Path) -> None:
+    """The scenario cuts them off from one another while records flow between them."""
+    deployment = make(tmp_path, 7, 6000, 100)
+    with open(tmp_path / "weft.yaml", "a", encoding="utf-8") as file:
+        file.write("scenario: [{at_s: 10, partition: [a, b], for_s: 15}]\nchannels: {kind: mirror}\n")
+    run = Started(tmp_path)
+    run.end()
+    assert "cut off from" in (run.state / "story.log").read_text()
+    assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}

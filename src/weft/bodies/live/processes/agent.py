@@ -305,7 +305,7 @@ class AgentProcess:
     def _keep_up(self) -> None:
         """Have what the desk's files hold by now, where they are not this site's own."""
         if self._copies is not None and self._asked is not None and self._asked.copies:
-            with suppress(OSError):  # it is asked for again
+            with suppress(OSError, CannotRun):  # it is asked for again, and what is refused is not taken
                 self._copies.bring(self._mark)
 
     def _announce(self) -> None:

@@ -26,6 +26,7 @@ from weft.bodies.live.wire.greeting import NotBelieved
 from weft.bodies.live.wire.parties import SITE, THE_DESK
 from weft.bodies.live.wire.port import Port
 from weft.model import Deployment, sink_name
+from weft.spark.channels.mirror import is_stream_name
 from weft.spark.fragments.outputs import claims_of
 from weft.spark.sinks import ownership
 from weft.spark.sinks.ownership import RUN_FILE
@@ -70,7 +71,7 @@ class Giving:
         if one.peer.kind != SITE:
             raise NotBelieved(f"{one.peer} is no site: its key does not ask for that")
         for name in FILES:
-            data = await asyncio.get_running_loop().run_in_executor(None, _bytes, self.state.path / name)
+            data = await asyncio.get_running_loop().run_in_executor(None, _given, self.state.path / name)
             head = Head(name) if data is None else Head(name, len(data), zlib.crc32(data))
             await one.note(msgspec.msgpack.encode(head))
             for at in range(0, len(data or b""), CHUNK_BYTES):
@@ -100,6 +101,7 @@ class Copies:
             except (BadFrame, NotBelieved, TimeoutError, asyncio.IncompleteReadError) as error:
                 raise OSError(f"the desk does not give its state: {error or type(error).__name__}") from error
             self._refuse_other(brought.get(RUN_FILE, b""))
+            self._refuse_foreign(brought.get(journal.FILE))
             for name, data in brought.items():
                 if data != _bytes(self.state.path / name):
                     self.state.disk.replace(self.state.path / name, data)
@@ -124,6 +126,19 @@ class Copies:
                 f"{self.state.path} holds an earlier run of this site ({here.run}), and the desk runs another "
                 f"({desk.run}): move that folder and the results of the site's sinks away, or give another with --state"
             )
+
+    def _refuse_foreign(self, brought: bytes | None) -> None:
+        """A plan may say where operators of this site's file run; it brings none, and no name that is no folder's."""
+        if brought is None:
+            return
+        path = self.state.path / journal.FILE
+        held = journal.held(msgspec.json.decode(unseal(brought, path)))
+        if held.beside.added or held.stands or held.operators:
+            raise CannotRun("the desk's plan has queries that the file of this site does not have")
+        for one in held.fragments:
+            for name in (one.id, *one.outputs, *one.channels):
+                if not is_stream_name(name):
+                    raise CannotRun(f"the desk's plan names something {name[:100]!r}, which no folder can be called")
 
     async def _asked(self) -> dict[str, bytes]:
         one = await self._port.ask(THE_DESK, WHAT, b"")
@@ -178,6 +193,11 @@ def claim_here(state: State, deployment: Deployment, site: str, record: Record, 
 def is_run_of(record: Record | None, deployment: Deployment) -> bool:
     """Whether a record is that of a run of a deployment."""
     return record is not None and record.deployment == identity(deployment)
+
+
+def _given(path: Path) -> bytes | None:
+    """What a desk gives of a file, which appears whole under its name."""
+    return _bytes(path)
 
 
 def _bytes(path: Path) -> bytes | None:
