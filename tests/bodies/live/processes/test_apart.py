@@ -178,6 +178,21 @@ def test_a_run_is_gone_on_with_and_a_desk_that_was_lost_finds_what_runs(machines
     assert machines.errors == {}
 
 
+def test_queries_do_not_come_to_a_run_whose_sites_may_hold_what_they_left(machines: Machines) -> None:
+    for site in SITES:
+        machines.start(site)
+    first = ApartDesk(machines)
+    until(first.runs)
+    first.run.stop()
+    until(machines.over)
+    more = "  - {name: r, operators: [{name: all, from: lines, sql: SELECT v FROM lines, site: desk}],"
+    more += " sink: {from: all, format: csv, path: other, site: core}}\n"
+    machines.file.write_text(machines.file.read_text().replace("desk: 127", f"{more}desk: 127"))
+    second = ApartDesk(machines)
+    until(lambda: second.error)
+    assert "goes on without r" in str(second.error)
+
+
 def test_an_agent_that_is_lost_and_comes_again_is_told_anew_what_to_run(machines: Machines) -> None:
     for site in SITES:
         machines.start(site)
@@ -194,15 +209,19 @@ def test_an_agent_that_is_lost_and_comes_again_is_told_anew_what_to_run(machines
     assert desk.error is None
 
 
-def test_a_site_whose_folder_is_of_another_run_is_refused_by_name(machines: Machines) -> None:
+@pytest.mark.parametrize("runs_on", [False, True])
+def test_a_site_whose_folder_is_of_another_run_is_refused_by_name(machines: Machines, runs_on: bool) -> None:
     for site in SITES:
         machines.start(site)
     first = ApartDesk(machines)
     until(first.runs)
-    first.run.stop()
-    until(machines.over)
-    for site in SITES:
-        machines.start(site)
+    if runs_on:
+        first.lose()
+    else:
+        first.run.stop()
+        until(machines.over)
+        for site in SITES:
+            machines.start(site)
     again = ApartDesk(machines, fresh=True)
     until(lambda: again.error)
     assert "holds an earlier run of this site" in str(again.error)

@@ -305,8 +305,11 @@ class AgentProcess:
     def _keep_up(self) -> None:
         """Have what the desk's files hold by now, where they are not this site's own."""
         if self._copies is not None and self._asked is not None and self._asked.copies:
-            with suppress(OSError, CannotRun):  # it is asked for again, and what is refused is not taken
-                self._copies.bring(self._mark)
+            try:
+                with suppress(OSError):  # it is asked for again
+                    self._copies.bring(self._mark)
+            except CannotRun as error:  # a desk that has begun another run, which this site cannot be part of
+                self.phase, self.reason = FAILED, str(error)
 
     def _announce(self) -> None:
         """Say every second that this site is there."""
