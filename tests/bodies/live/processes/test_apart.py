@@ -21,7 +21,7 @@ from weft.bodies.live.processes import copies
 from weft.bodies.live.processes.agent import AgentProcess
 from weft.bodies.live.processes.house import ProcessSites
 from weft.bodies.live.run import Options, Run
-from weft.bodies.live.state import CannotRun, State
+from weft.bodies.live.state import STOP, CannotRun, State
 from weft.bodies.live.valid import valid
 from weft.bodies.live.wire.authority import file_name, make_keys
 from weft.bodies.live.wire.parties import THE_DESK
@@ -198,8 +198,9 @@ def test_an_agent_that_is_lost_and_comes_again_is_told_anew_what_to_run(machines
         machines.start(site)
     desk = ApartDesk(machines)
     until(desk.runs)
-    machines.made["core"].stop()
+    (machines.at("core") / STOP).touch()  # `weft stop` on its machine
     machines.threads["core"].join(WAIT_S_MAX)
+    assert not machines.threads["core"].is_alive()
     machines.start("core")
     until(lambda: machines.engines["core"].launched, "it runs again, under a later epoch")
     assert machines.engines["core"].launched[0][1] > 1

@@ -150,6 +150,7 @@ class AgentProcess:
         if roll.desk_lives(self.state.path):
             raise CannotRun(f"{self.state.path} is the desk's own state: give `weft agent` another with --state")
         self.state.check_place()
+        (self.state.path / STOP).unlink(missing_ok=True)  # meant for an agent that is gone
         before = self.state.record()
         while True:
             try:
