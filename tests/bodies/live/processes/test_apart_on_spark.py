@@ -55,8 +55,8 @@ class Machines:
 
     def _weft(self, where: str, *words: str) -> subprocess.Popen[bytes]:
         with open(self.folder / f"{where}.log", "ab") as log:
-            line = [sys.executable, "-m", "weft", words[0], "weft.yaml", *words[1:]]
-            return subprocess.Popen(line, cwd=self.folder / where, stdout=subprocess.PIPE, stderr=log)
+            line = [sys.executable, "-m", "weft", words[0], str(self.folder / where / "weft.yaml"), *words[1:]]
+            return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=log)
 
     def start_desk(self) -> None:
         self.desk = self._weft(HEADQUARTERS, "run", "--apart", "--until-done", "--json")
@@ -126,10 +126,8 @@ def test_sites_that_share_no_folder_move_state_stop_go_on_and_survive_a_kill(mac
     machines.start("desk")
     machines.until(lambda: moved(machines) and len(machines.rows()) > 5)
     before = machines.rows()
-    stopped = subprocess.run(
-        [sys.executable, "-m", "weft", "stop", "weft.yaml"], cwd=machines.folder / HEADQUARTERS, capture_output=True,
-        check=False, timeout=WAIT_S_MAX,
-    )  # fmt: skip
+    stop = [sys.executable, "-m", "weft", "stop", str(machines.folder / HEADQUARTERS / "weft.yaml")]
+    stopped = subprocess.run(stop, capture_output=True, check=False, timeout=WAIT_S_MAX)
     assert stopped.returncode == 0, machines.told()
     machines.end()
     assert set(before) <= set(machines.rows())
