@@ -111,7 +111,8 @@ def run(
     moves, outages = tuple(steering.wishing.moves), tuple(steering.hosting.outages)
     result = gather(deployment, placement, plane, warnings, moves, tuple(steering.carrier.story), outages)
     result.observed, result.shared = observed, shared_streams(asked[0])
-    result.placement_at_end = steering.running().as_json()
+    ended = steering.running()
+    result.placement_at_end = result.placement if ended is placement else ended.as_json()
     if costs is not None:
         for query, later in zip(deployment.queries, plane.measures.after_start, strict=True):
             result.queries[query.name]["after_start_ms"] = later.summary()
