@@ -119,11 +119,16 @@ def run(
         result = told(*asked, result, costs)
     _tell_decisions(result, deployment, steering, feeding, site_of if costs is not None else str)
     result.wall_s = round(time.perf_counter() - began, 6)
+    _draw(result, plot)
+    return result
+
+
+def _draw(result: Result, plot: str | None) -> None:
+    """Draws the result into a file, where one is named."""
     if plot is not None:
         from weft.bodies.twin.outcome.plot import draw
 
         draw(result, plot)
-    return result
 
 
 def _tell_decisions(
