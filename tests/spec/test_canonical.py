@@ -119,6 +119,8 @@ DIFFERENT = [
     ("SELECT to_json(struct(*)) AS j FROM (SELECT kind FROM readings)",
      "SELECT to_json(struct(*)) AS j FROM (SELECT kwh FROM readings)"),
     ("SELECT CAST(NULL AS STRUCT<a: INT>) AS j FROM others", "SELECT CAST(NULL AS STRUCT<A: INT>) AS j FROM others"),
+    ("SELECT CAST(meter AS CHAR(3)) AS t FROM readings", "SELECT CAST(meter AS CHAR(5)) AS t FROM readings"),
+    ("SELECT CAST(meter AS CHAR(3)) AS t FROM readings", "SELECT CAST(meter AS VARCHAR(3)) AS t FROM readings"),
     ("SELECT CAST(meter AS TIME) AS t FROM readings", "SELECT CAST(meter AS TIMESTAMP) AS t FROM readings"),
     ("SELECT arrays_zip(a) AS z FROM (SELECT array(kind) AS a, array(kwh) AS b FROM readings)",
      "SELECT arrays_zip(b) AS z FROM (SELECT array(kind) AS b, array(kwh) AS a FROM readings)"),

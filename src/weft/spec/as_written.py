@@ -13,10 +13,12 @@ _PLAIN = frozenset(
     """
     sum avg mean min max count window session_window coalesce nvl ifnull if upper lower abs cast in and or not on from
     join as where select by having when then else union all distinct exists using between like case interval decimal
-    numeric dec varchar char with round floor sqrt int integer bigint smallint tinyint double float string boolean
+    numeric dec with round floor sqrt int integer bigint smallint tinyint double float string boolean
     """.split()  # noqa: SIM905
 )
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING, TokenType.NATIONAL_STRING, TokenType.BYTE_STRING)
+_OF_LENGTH = ("char", "character", "varchar")
+"""Types that the parser takes for STRING, whatever their length."""
 NOTE = "as_written"
 """Under this word a function's node says what it was called, and a statement's the calls that have no node."""
 
@@ -44,8 +46,10 @@ def _calls(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
             call = open_.pop()
             if call is not None:
                 found.append((call[0].start, " ".join([call[0].text.lower(), *call[1]])))
-        elif token.token_type in _TEXTS and open_ and (call := open_[-1]) is not None:
-            call[1].append(repr(token.text))
+        elif open_ and (call := open_[-1]) is not None:
+            of_length = token.token_type == TokenType.NUMBER and call[0].text.lower() in _OF_LENGTH
+            if token.token_type in _TEXTS or of_length:
+                call[1].append(repr(token.text))
     yield from sorted(found)
 
 
