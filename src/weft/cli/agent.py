@@ -20,9 +20,6 @@ def agent(
     file: File,
     site: Annotated[str, typer.Option(metavar="S", help="The site to run.")],
     state: State = None,
-    takes_queries: Annotated[
-        bool, typer.Option("--takes-queries", help="Also run queries that the desk lets come (`weft add`).")
-    ] = False,
 ) -> None:
     """Run one site of a deployment: its Spark, and what the desk asks of it; `weft run --processes` starts all of them.
 
@@ -41,7 +38,7 @@ def agent(
     from weft.spark.storage.private import private_files
 
     private_files()
-    made = AgentProcess(valid(deployment), site, state_folder(file, state), takes_queries=takes_queries)
+    made = AgentProcess(valid(deployment), site, state_folder(file, state))
     try:
         status = _carried(made)
     except CannotRun as error:

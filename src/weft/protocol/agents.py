@@ -25,10 +25,7 @@ class RunsHere(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AgentHere(Message, frozen=True):
-    """An agent is there: its process and machine, where Spark shows itself, what runs; `facts` where wanted.
-
-    `knows` is the graph that it has, `refuses` one that its Spark does not take, for which `reason` says why.
-    """
+    """An agent is there: its process and machine, where Spark shows itself, what runs; `facts` where wanted."""
 
     life: Name
     pid: int
@@ -38,15 +35,12 @@ class AgentHere(Message, frozen=True):
     runs: tuple[RunsHere, ...] = ()
     facts: Parcel = Parcel()
     machine: MachineState | None = None
-    knows: str = ""
-    refuses: str = ""
 
 
 class DeskHere(Message, frozen=True):
     """The desk is there, and a run was asked for so; `life` is that of the agent it answers.
 
-    `graph` tells apart what queries there are, and what they share: all processes of a run must have it alike. `whole`
-    is that graph, for an agent that has another.
+    `graph` tells apart what queries share: all processes of a run must have it alike.
     """
 
     life: Name
@@ -54,7 +48,6 @@ class DeskHere(Message, frozen=True):
     until_done: bool = False
     measured: bool = True
     wants_facts: bool = False
-    whole: Parcel = Parcel()
 
 
 class CutOff(Message, frozen=True):

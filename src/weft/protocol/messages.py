@@ -39,7 +39,7 @@ __all__ = [
     "encode",
 ]
 
-VERSION = 8
+VERSION = 7
 MESSAGE_BYTES_MAX = 1 << 20
 
 

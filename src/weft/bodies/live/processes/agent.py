@@ -22,7 +22,7 @@ from weft.bodies.live.companions import companions_of
 from weft.bodies.live.engine import Engine
 from weft.bodies.live.epochs import SiteEpochs
 from weft.bodies.live.facts import facts_of, meanings
-from weft.bodies.live.identity import identity, unreachable
+from weft.bodies.live.identity import identity
 from weft.bodies.live.machine_state import MachineLook
 from weft.bodies.live.mirrors.apart import Apart
 from weft.bodies.live.mirrors.by_plan import ByPlan
@@ -30,7 +30,6 @@ from weft.bodies.live.mirrors.mirroring import Mirroring
 from weft.bodies.live.parcels import pack
 from weft.bodies.live.processes import roll
 from weft.bodies.live.processes.bandwidth import BandwidthLook
-from weft.bodies.live.processes.graph import Graph, Packed, graph_in
 from weft.bodies.live.sharing import to_run
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import KEYS, STOP, CannotRun, State
@@ -43,14 +42,13 @@ from weft.bodies.live.wire.port import LOOPBACK, Port
 from weft.model import Deployment
 from weft.model.sites import where
 from weft.plan.dataflow.event_times import carried_times
+from weft.plan.dataflow.sharing import as_written
 from weft.plan.network.paths import Paths
 from weft.protocol.agents import FAILED, READY, STARTING, AgentHere, CutOff, DeskHere, EndAgent, Neighbour
 from weft.protocol.messages import REASON_CHARS_MAX, BadMessage, decode, encode
-from weft.protocol.words import Parcel
 from weft.spark import process
 from weft.spark.channels.folders import Folders
 from weft.spark.checkpoints import inspection
-from weft.spark.engine import SparkEngine
 from weft.spark.fragments.operators import BadOperator
 from weft.spark.fragments.outputs import claims_of
 from weft.spark.storage import temporary
@@ -68,7 +66,6 @@ class DeskOptions(NamedTuple):
     """How the run was asked for, as the desk said."""
 
     graph: str
-    whole: Parcel
     until_done: bool
     measured: bool
 
@@ -80,24 +77,16 @@ class NoDesk(RuntimeError):
 class AgentProcess:
     """One site, in this process."""
 
-    def __init__(
-        self, deployment: Deployment, site: str, folder: Path, start: StartSpark = process.start_site,
-        takes_queries: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, deployment: Deployment, site: str, folder: Path, start: StartSpark = process.start_site) -> None:
         self.deployment = deployment
-        self.takes_queries = takes_queries
         self.site = site
         self.state = State(folder, deployment.store.fsync, deployment.channels, site)
         self._start_spark = start
         self.life = uuid.uuid4().hex
         self.phase = STARTING
         self.reason = ""
-        self.knows = ""
-        self.refuses = ""
         self.body: SiteBody | None = None
         self.spark: process.SparkProcess | None = None
-        self._engine: SparkEngine | None = None
-        self._learning: threading.Thread | None = None
         self._port: Port | None = None
         self._asked: DeskOptions | None = None
         self._wants_facts = False
@@ -141,35 +130,16 @@ class AgentProcess:
 
     def _take_up(self) -> None:
         record = self.state.record()
-        # Queries may have come and gone since: what both have must be alike.
-        if record is None or unreachable(record.deployment, identity(self.deployment)):
+        if record is None or record.deployment != identity(self.deployment):
             raise CannotRun(f"{self.state.path} holds the run of another file; give `weft agent` the file that it runs")
         self.state.is_of(record)
 
     def _share(self) -> None:
         """Have the graph that the desk has."""
         assert self._asked is not None
-        own, graph = to_run(self.deployment, self.state, False), graph_in(self._asked.whole)
-        if Packed(own).digest != self._asked.graph:
-            if graph is None or not self.takes_queries:
-                raise NoDesk("its queries are not the desk's, or share operators otherwise")
-            own = graph.of(own)
-        self.deployment, self.knows = own, self._asked.graph
-
-    def _learn(self, digest: str, graph: Graph) -> None:
-        """Try a graph with queries more on this site's Spark, beside what runs, and know it from then on."""
-        assert self.spark is not None
-        assert self._engine is not None
-        try:
-            deployment = graph.of(self.deployment)
-            analysis = self.spark.tried(deployment)
-            times = carried_times(deployment, *meanings(deployment, facts_of(analysis)))
-            self.spark.learn(deployment, analysis, times)
-            self._engine.learn(deployment, analysis.schemas, times)
-            self.deployment, self.knows = deployment, digest
-        except Exception as error:
-            self.reason = str(error) if isinstance(error, BadOperator) else f"{type(error).__name__}: {error}"
-            self.refuses = digest
+        self.deployment = to_run(self.deployment, self.state, False)
+        if roll.digest(self.deployment) != self._asked.graph:
+            raise NoDesk("its queries share operators otherwise than the desk's")
 
     def _wait(self, seconds: float) -> None:
         """Wait a moment for a desk; NoDesk where none comes, or nobody wants the site any more."""
@@ -188,7 +158,7 @@ class AgentProcess:
         except NoKey as error:
             raise CannotRun(str(error)) from error
         listen = LOOPBACK if address is None else where(address)
-        self._port = port = Port(shown, roll.digest(self.deployment), listen, tell=story.write)
+        self._port = port = Port(shown, roll.digest(as_written(self.deployment)), listen, tell=story.write)
         try:
             found = port.start()
         except OSError as error:
@@ -237,8 +207,7 @@ class AgentProcess:
         asked = self._asked
         assert asked is not None
         times = carried_times(self.deployment, *meanings(self.deployment, facts_of(spark.analysis)))
-        engine: Engine
-        engine = self._engine = spark.engines(times, Paths(self.deployment).between, asked)(self.site)
+        engine: Engine = spark.engines(times, Paths(self.deployment).between, asked)(self.site)
         assert self._port is not None
         if self.state.site:
             mirroring = Mirroring(self._port, self.state.folders, story.write)
@@ -301,7 +270,7 @@ class AgentProcess:
                     self._port.send(agent(self.site), agent(party.site), encode(Neighbour()))
 
     def _here(self) -> AgentHere:
-        spark, body, knows = self.spark, self.body, self.knows  # before facts: those are of this graph, or a later one
+        spark, body = self.spark, self.body
         facts = pack(facts_of(spark.analysis)) if spark is not None and self._wants_facts else pack(None)
         ui = (spark.ui or "") if spark is not None else ""
         runs = body.runs() if body is not None else ()
@@ -310,10 +279,7 @@ class AgentProcess:
         carried = {party.site: one for party, one in self._port.traffic().items() if party.site in self._near}
         ways = self._bandwidth.now(time.monotonic(), carried)
         machine = replace(self._machine.now(), round_trip_ms=near, **ways._asdict())
-        reason = self.reason[:REASON_CHARS_MAX]
-        return AgentHere(
-            self.life, os.getpid(), self.phase, reason, ui, runs, facts, machine, knows, self.refuses
-        )  # fmt: skip
+        return AgentHere(self.life, os.getpid(), self.phase, self.reason[:REASON_CHARS_MAX], ui, runs, facts, machine)
 
     def _deliver(self, sender: Address, data: bytes) -> None:
         try:
@@ -327,22 +293,8 @@ class AgentProcess:
                 self._heard_s = time.monotonic()
                 self._wants_facts = message.wants_facts
                 if self._asked is None:
-                    self._asked = DeskOptions(message.graph, message.whole, message.until_done, message.measured)
-                elif self.phase == READY and message.graph not in (self.knows, self.refuses):
-                    self._take_in(message)
+                    self._asked = DeskOptions(message.graph, message.until_done, message.measured)
             case CutOff(life=life, site=site, for_s=for_s) if life == self.life and self._port is not None:
                 self._port.cut(party_of(site), for_s)
             case EndAgent(life=life) if life == self.life:
                 self._over.set()
-
-    def _take_in(self, message: DeskHere) -> None:
-        """Begin to learn another graph, unless one is being learned."""
-        graph = graph_in(message.whole)
-        if graph is None or (self._learning is not None and self._learning.is_alive()):
-            return
-        if not self.takes_queries:
-            self.reason = "takes only the queries of its file; see `weft agent --takes-queries`"
-            self.refuses = message.graph
-            return
-        self._learning = threading.Thread(target=self._learn, args=(message.graph, graph), name="learn", daemon=True)
-        self._learning.start()

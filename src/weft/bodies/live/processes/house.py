@@ -22,14 +22,13 @@ import msgspec
 
 from weft.bodies.live.carrier import Tell
 from weft.bodies.live.commands.answering import Answering
-from weft.bodies.live.facts import Facts, meanings
+from weft.bodies.live.facts import Facts
 from weft.bodies.live.failing import RunFailed
-from weft.bodies.live.house import Learned, lacking
+from weft.bodies.live.house import Learned
 from weft.bodies.live.machine_state import machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.parcels import unpack
 from weft.bodies.live.processes import roll
-from weft.bodies.live.processes.graph import Packed
 from weft.bodies.live.state import KEYS, CannotRun, State
 from weft.bodies.live.transport import ROLL, Address, agent
 from weft.bodies.live.wire.authority import own_keys
@@ -39,13 +38,11 @@ from weft.bodies.live.wire.parties import site as party_of
 from weft.bodies.live.wire.port import LOOPBACK, Port
 from weft.model import Deployment, MachineState, rate_changes
 from weft.model.sites import where
-from weft.plan.dataflow.event_times import carried_times
+from weft.plan.dataflow.sharing import as_written
 from weft.protocol.agents import FAILED, READY, AgentHere, CutOff, DeskHere, EndAgent, RunsHere
 from weft.protocol.messages import BadMessage, decode, encode
-from weft.protocol.words import Parcel
 from weft.spark.flow_start import open_flows
 from weft.spark.fragments.outputs import sweep_aside
-from weft.spark.kafka.connector import needs_connector
 from weft.spark.process import site_logs
 from weft.spec import absolute
 
@@ -53,14 +50,12 @@ LOOK_S = 0.1
 UP_S_MAX = 8.0
 OPEN_S_MAX = 600.0
 JOIN_S_MAX = 60.0
-TRY_S_MAX = 120.0
 END_S_MAX = 45.0
 TERM_S_MAX = 10.0
 PAUSE_S, PAUSE_S_MAX = 0.5, 30.0
 STEADY_S = 60.0
 WRONG_INPUT = 2
 LOG_BYTES = 2000
-GRAPH_BYTES_MAX = 900_000
 
 
 @dataclass(slots=True)
@@ -71,15 +66,6 @@ class _Child:
     started_s: float
     failures: int = 0
     due_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """A deployment with queries more, as the Spark of every site that is there takes it."""
-
-    deployment: Deployment
-    facts: Facts
-    lacks: str | None
 
 
 class ProcessSites:
@@ -100,8 +86,7 @@ class ProcessSites:
         self._children: dict[str, _Child] = {}
         self._facts: Facts | None = None
         self._known: dict[str, roll.Where] = {}
-        self._graph = Packed(deployment)
-        self._told: tuple[str, Facts] | None = None
+        self._graph = roll.digest(deployment)
         keys = state.path / KEYS if deployment.keys is None else Path(absolute(deployment.keys, deployment.folder))
         if deployment.keys is None:
             own_keys(keys, self._names)
@@ -110,7 +95,7 @@ class ProcessSites:
         except NoKey as error:
             raise CannotRun(str(error)) from error
         listen = LOOPBACK if deployment.desk is None else where(deployment.desk)
-        self.transport = Port(shown, roll.digest(deployment), listen, tell=story)
+        self.transport = Port(shown, roll.digest(as_written(deployment)), listen, tell=story)
 
     @property
     def lost(self) -> set[str]:
@@ -152,45 +137,14 @@ class ProcessSites:
         return site in self._names and not self.is_up(site) and site in roll.living(self.state.path)
 
     def try_out(self, deployment: Deployment) -> Learned:
-        """Let all sites that are up know a deployment with queries more; CannotRun where one cannot.
-
-        What runs goes on as it is, and of what does not come in the end nothing is ever started.
-        """
-        if needs_connector(deployment) and not needs_connector(self.deployment):
-            raise CannotRun("it needs Spark's connector to Kafka, which this run was started without: start it again")
-        assert self._facts is not None, "queries come to a run that has begun"
-        before, graph = self._graph, Packed(deployment)
-        if len(graph.parcel.text) > GRAPH_BYTES_MAX:
-            raise CannotRun("the run has too many operators to tell its sites of them: put it into the file")
-        self._graph = graph
-        try:
-            facts = self._all_know(graph)
-        except CannotRun:
-            self._graph = before
-            raise
-        now = carried_times(deployment, *meanings(deployment, facts))
-        running = carried_times(self.deployment, *meanings(self.deployment, self._facts))
-        return _Tried(deployment, facts, lacking(running, now, self.deployment))
-
-    def _all_know(self, graph: Packed) -> Facts:
-        """Wait until all sites that are up know a graph; what the Spark of one says of it."""
-        deadline = time.monotonic() + TRY_S_MAX
-        while True:
-            up = {site: self._heard[site][0] for site in self._names if self.is_up(site)}
-            for site, here in up.items():
-                if here.refuses == graph.digest:
-                    raise CannotRun(f"site {site}: {here.reason}")
-            silent = [site for site, here in up.items() if here.knows != graph.digest]
-            if up and not silent and self._told is not None and self._told[0] == graph.digest:
-                return self._told[1]
-            if time.monotonic() > deadline:
-                who = ", ".join(silent) or "no site"
-                raise CannotRun(f"not all sites have tried it within {TRY_S_MAX:.0f} s: {who}")
-            time.sleep(LOOK_S)
+        """Processes know the queries that they were started with; CannotRun says what helps."""
+        raise CannotRun(
+            "sites in processes of their own know the queries that they were started with: put it into the file, stop "
+            "with `weft stop`, and start again"
+        )
 
     def learn(self, learned: Learned) -> None:
-        """Know more queries; the sites do already."""
-        self.deployment, self._facts = learned.deployment, learned.facts
+        """Never asked: nothing is tried out here."""
 
     def start(self) -> None:
         """Sites take orders as they come."""
@@ -271,7 +225,7 @@ class ProcessSites:
     def _process(self, site: str) -> subprocess.Popen[bytes]:
         logs = site_logs(self.state.folders, site)
         logs.mkdir(parents=True, exist_ok=True)
-        words = ["agent", str(self.file), "--site", site, "--state", str(self.state.path), "--takes-queries"]
+        words = ["agent", str(self.file), "--site", site, "--state", str(self.state.path)]
         with open(logs / "agent.log", "ab") as log:
             # A session of its own: Ctrl-C at the desk's terminal is for the desk alone.
             return subprocess.Popen(
@@ -332,16 +286,9 @@ class ProcessSites:
         if sender.site in self.crashed:
             return
         self._heard[sender.site] = (message, time.monotonic())
-        graph = self._graph
-        told: Facts | None = None
-        with suppress(msgspec.MsgspecError):
-            told = unpack(message.facts, Facts | None)  # type: ignore[arg-type]
         if self._facts is None:
-            self._facts = told
-        if told is not None:
-            self._told = message.knows, told
-        known = message.knows == graph.digest or len(graph.parcel.text) > GRAPH_BYTES_MAX
-        options, wants = self.options, self._facts is None or self._told is None or self._told[0] != graph.digest
-        whole = Parcel() if known else graph.parcel
-        answer = DeskHere(message.life, graph.digest, options.until_done, options.measured, wants, whole)
+            with suppress(msgspec.MsgspecError):
+                self._facts = unpack(message.facts, Facts | None)  # type: ignore[arg-type]
+        options, wants_facts = self.options, self._facts is None
+        answer = DeskHere(message.life, self._graph, options.until_done, options.measured, wants_facts)
         self.transport.send(ROLL, sender, encode(answer))
