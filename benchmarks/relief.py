@@ -3,20 +3,24 @@
     python -m benchmarks.relief [--short] [--json]
 
 Each example is laid down with its data and changed: what the source gives is decoded at its site first, the site has a
-cap, its own moves are left out. Both sides run to the end, by turns. Told are the seconds in which the promise was
-broken (periods of five seconds in which results came later than promised), latencies, what was moved, and whether all
-results are those of batch Spark. A quiet run is one in which nothing triples: nothing should move.
+cap, its own moves are left out. `walking` is meters with two sources that triple one after the other. Both sides run to
+the end, by turns. Told are the seconds whose records gave results later than promised, also the periods of five seconds
+in which results came that were late (where a slow site holds its results back, those of others are in time
+meanwhile), latencies, what was moved, and whether all results are those of batch Spark. A quiet run is one in which
+nothing triples: nothing should move.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +29,8 @@ import yaml
 import weft
 from benchmarks._bench import ROOT, Found, Setting, go, line, spark, spread, turns
 from weft.bodies.live.run import Options, Run
-from weft.model import Deployment, dataflow
+from weft.model import Deployment, Promise, dataflow
+from weft.spark.storage.disk import read_sealed
 
 SIDES = {"without": None, "with": {"period_s": 5, "horizon_s": 60}}
 DECODING = '''"""What records take where they come in, as on a device of its own: time, and none of this machine's."""
@@ -41,58 +46,85 @@ def decoded(frame, each_ms):
 
     return frame.mapInPandas(work, frame.schema)
 '''
+PIECES = 60  # into which the births behind a commit are cut
 FRACTION = re.compile(r"-?\d+\.\d+(?:E-?\d+)?")
 
 
-class Case(NamedTuple):
-    """Which source of an example triples, where it comes in, which query promises, and which operator reads it."""
+class Hot(NamedTuple):
+    """A source that triples, where it comes in, which operator reads it, and what its decoding is called."""
 
     source: str
     site: str
-    query: str
     reader: str
+    decoded: str = "decoded"
+
+
+class Case(NamedTuple):
+    """An example, the query whose promise is looked at, and which of its sources triple, one after another."""
+
+    example: str
+    query: str
+    hot: tuple[Hot, ...]
 
 
 CASES = {
-    "meters": Case("readings_1", "gw-1", "north", "meters_1"),
-    "network": Case("dns", "resolver", "lookups", "asked"),
+    "meters": Case("meters", "north", (Hot("readings_1", "gw-1", "meters_1"),)),
+    "network": Case("network", "lookups", (Hot("dns", "resolver", "asked"),)),
+    "walking": Case(
+        "meters",
+        "north",
+        (Hot("readings_1", "gw-1", "meters_1", "decoded_1"), Hot("readings_2", "gw-2", "meters_2", "decoded_2")),
+    ),
 }
 
 
 def laid_down(folder: Path, name: str, setting: Setting, relief: Any, hot: bool = True) -> Deployment:
-    """An example with its data in a folder of its own, its source to be tripled there, or not."""
-    case = CASES[name]
-    shutil.copytree(ROOT / "examples" / name, folder, ignore=shutil.ignore_patterns("out", "data", ".weft", ".out*"))
+    """An example with its data in a folder of its own, its sources to be tripled there in turn, or not."""
+    case, left = CASES[name], shutil.ignore_patterns("out", "data", ".weft", ".out*")
+    shutil.copytree(ROOT / "examples" / case.example, folder, ignore=left)
     subprocess.run([sys.executable, str(folder / "generate.py")], check=True, stdout=subprocess.DEVNULL)
     (folder / "decoding.py").write_text(DECODING)
     plain = yaml.safe_load((folder / "deployment.yaml").read_text(encoding="utf-8"))
-    each_ms = 0.0
+    rates = {}
     for source in plain["sources"]:
         records = _cut(folder / source["path"], setting["records"])
-        mine = hot and source["name"] == case.source
+        mine = hot and source["name"] in [one.source for one in case.hot]
         lasts_s = setting["calm_s"] + setting["hot_s"] if hot else setting["quiet_s"]
-        more_s = setting["hot_s"] * (setting["times"] - 1) if mine else 0.0
-        source["arrivals"] = {"kind": "constant", "rate_per_s": records / (lasts_s + more_s)}
-        if source["name"] == case.source:
-            each_ms = 1000.0 * setting["used"] / source["arrivals"]["rate_per_s"]
-    next(one for one in plain["sites"] if one["name"] == case.site)["cap"] = True
+        more_s = setting["hot_s"] / len(case.hot) * (setting["times"] - 1) if mine else 0.0
+        rates[source["name"]] = records / (lasts_s + more_s)
+        source["arrivals"] = {"kind": "constant", "rate_per_s": rates[source["name"]]}
     query = next(one for one in plain["queries"] if one["name"] == case.query)
-    query["promise"] = {"latency_ms": 1000 * setting["promise_s"], "quantile": 0.95}
-    reader = next(one for one in query["operators"] if one["name"] == case.reader)
-    reader["from"] = "decoded"
-    reader["sql"] = re.sub(rf"\b{case.source}\b", "decoded", reader["sql"])
-    query["operators"].insert(
-        0,
-        {"name": "decoded", "from": case.source, "call": "decoding:decoded", "args": {"each_ms": each_ms},
-         "cost_ms": each_ms, "selectivity": 1},
-    )  # fmt: skip
+    if setting["promise_s"]:
+        query["promise"] = {"latency_ms": 1000 * setting["promise_s"], "quantile": 0.95}
+    for one in case.hot:
+        weak = next(site for site in plain["sites"] if site["name"] == one.site)
+        weak |= {"capacity": setting["capacity"], "cap": True}
+        reader = next(operator for operator in query["operators"] if operator["name"] == one.reader)
+        reader["from"] = one.decoded
+        reader["sql"] = re.sub(rf"\b{one.source}\b", one.decoded, reader["sql"])
+        each_ms = 1000.0 * setting["used"] * setting["capacity"] / rates[one.source]
+        query["operators"].insert(
+            0,
+            {"name": one.decoded, "from": one.source, "call": "decoding:decoded", "args": {"each_ms": each_ms},
+             "cost_ms": each_ms, "selectivity": 1},
+        )  # fmt: skip
     plain["control"] = {"place": {"policy": "near"}} | ({} if relief is None else {"relief": relief})
-    rises = [{"at_s": setting["calm_s"], "rate": {case.source: setting["times"]}}]
-    plain["scenario"] = rises if hot else []
+    plain["scenario"] = _rises(case, setting) if hot else []
     plain["spark"] = {"master": "local[8]"}  # those that sleep hold a place
     file = folder / "deployment.yaml"
     file.write_text(yaml.safe_dump(plain, sort_keys=False))
     return weft.load(file)
+
+
+def _rises(case: Case, setting: Setting) -> list[dict[str, Any]]:
+    """One source after another gives more, for as long each; those before it give what they gave."""
+    each_s = setting["hot_s"] / len(case.hot)
+    starts_s = [setting["calm_s"] + at * each_s for at in range(len(case.hot))]
+    before = [{}, *({one.source: 1.0} for one in case.hot)]
+    return [
+        {"at_s": at_s, "rate": {one.source: setting["times"], **less}}
+        for one, at_s, less in zip(case.hot, starts_s, before, strict=False)
+    ]
 
 
 def _cut(path: Path, records: int) -> int:
@@ -107,15 +139,20 @@ def _cut(path: Path, records: int) -> int:
 def measured(deployment: Deployment, query: str) -> Found:
     """What one run to the end came to."""
     state = Path(deployment.folder) / ".weft"
-    summary = Run(deployment, state, Options(until_done=True)).go()
+    run = Run(deployment, state, Options(until_done=True))
+    summary = run.go()
+    promise = deployment.query(query).promise
+    began_ms = read_sealed(state / "flows.json")["starts"][0][1]
+    seconds = broken_seconds(run.meter.births(deployment.query(query)), began_ms, promise)
     lines = (state / "measurements.jsonl").read_text(encoding="utf-8").splitlines()
     observed = [json.loads(one)["observed"] for one in lines]
     periods = [(one["at_s"], one["period_s"], one["queries"][query]["promise_kept"]) for one in observed]
     broken = broken_periods(periods)
     told = summary["queries"][query]
     return {
-        "broken_s": round(sum(period_s for _, period_s in broken), 1),
-        "first_broken_s": broken[0][0] if broken else None,
+        "broken_s": len(seconds),
+        "broken_at_s": seconds,
+        "broken_periods_s": round(sum(period_s for _, period_s in broken), 1),
         "latency_ms": told["latency_ms"],
         "after_start_ms": told["after_start_ms"],
         "promise_kept": told["promise_kept"],
@@ -125,6 +162,23 @@ def measured(deployment: Deployment, query: str) -> Found:
             for one in summary["changes"]
         ],
     }  # fmt: skip
+
+
+def broken_seconds(births: Iterable[tuple[float, float, float, int]], began_ms: float, promise: Promise) -> list[int]:
+    """The seconds of flow whose records gave results later than promised, given births and commits of results.
+
+    Results of one commit are taken as born evenly between the first and the last record behind them.
+    """
+    promised_ms = promise.latency_ms or math.inf
+    rows: Counter[int] = Counter()
+    late: Counter[int] = Counter()
+    for first_ms, last_ms, came_ms, count in births:
+        for at in range(PIECES):
+            born_ms = first_ms + (last_ms - first_ms) * (at + 0.5) / PIECES
+            second = int((born_ms - began_ms) / 1000)
+            rows[second] += count
+            late[second] += count * (came_ms - born_ms > promised_ms)
+    return sorted(second for second in rows if late[second] > (1.0 - promise.quantile) * rows[second])
 
 
 def broken_periods(periods: list[tuple[float, float, bool | None]]) -> list[tuple[float, float]]:
@@ -218,7 +272,8 @@ def _told(run: Found) -> str:
     latency = run["latency_ms"] or {}
     quantiles = ", ".join(f"{key} {latency[key] / 1000:.1f} s" for key in ("p50", "p95", "max") if key in latency)
     made = "; ".join(f"{one['at_s']:.0f} s {one['state']}: {one['reason']}" for one in run["changes"]) or "none"
-    return f"broken for {run['broken_s']:.0f} of {run['flowed_s']:.0f} s; {quantiles}; changes: {made}"
+    periods = f"in periods of {run['broken_periods_s']:.0f} s"
+    return f"broken for {run['broken_s']} of {run['flowed_s']:.0f} s ({periods}); {quantiles}; changes: {made}"
 
 
 def show(setting: Setting, found: Found) -> None:

@@ -157,13 +157,24 @@ def test_no_two_folders_beside_one_another_import_each_other() -> None:
     assert both == []
 
 
-def test_no_folder_has_two_classes_of_one_name() -> None:
-    found: dict[tuple[Path, str], list[str]] = {}
+def types_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The classes of a file, and the names that it gives to types, each with what tells it from another."""
+    for at, node in enumerate(tree.body):
+        if isinstance(node, ast.ClassDef):
+            yield node.name, f"a class of its own, {at}"
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name.lstrip("_")[:1].isupper() and not name.isupper():
+                yield name, ast.unparse(node.value)
+
+
+def test_no_name_of_a_class_or_a_type_has_two_meanings_in_one_folder() -> None:
+    found: dict[tuple[Path, str], dict[str, str]] = {}
     for path in modules(SRC).values():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef):
-                found.setdefault((path.parent, node.name), []).append(path.name)
-    assert {key: files for key, files in found.items() if len(files) > 1} == {}
+        for name, meaning in types_in(ast.parse(path.read_text(encoding="utf-8"))):
+            meant = meaning if not meaning.startswith("a class") else f"{meaning} of {path.name}"
+            found.setdefault((path.parent, name), {})[meant] = path.name
+    assert {key: list(files.values()) for key, files in found.items() if len(files) > 1} == {}
 
 
 @pytest.mark.parametrize(

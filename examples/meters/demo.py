@@ -94,6 +94,21 @@ def _promises(deployment: Deployment, summary: dict[str, Any]) -> None:
     rates = [source.arrivals.rate_per_s for source in deployment.sources if isinstance(source.arrivals, Constant)]
     say(f"  {len(rates)} sources gave {sum(rates):,.0f} records/s together. A result's latency begins with the record")
     say(f"  that completed it. The run took {summary['wall_s']:.0f} s, the start of Spark included.")
+    for query in deployment.queries:
+        latency, slowest = summary["queries"][query.name]["latency_ms"], _slowest(deployment, summary, query.name)
+        if latency and slowest is not None:
+            name, batch_ms = slowest
+            say(f"  {query.name}: p95 is {latency['p95'] / batch_ms:.1f} times a batch of its slowest fragment, {name}")
+            say(f"  ({batch_ms / 1000:.2f} s, the median of the last ones after the start).")
+
+
+def _slowest(deployment: Deployment, summary: dict[str, Any], query: str) -> tuple[str, float] | None:
+    """The fragment of a query whose batches take longest, by the median of its recent ones, and that median."""
+    lines = Path(deployment.folder, ".weft", "measurements.jsonl").read_text(encoding="utf-8").splitlines()
+    told = json.loads(lines[-1])["fragments"] if lines else {}
+    own = [name for name, one in summary["fragments"].items() if one["query"] == query]
+    took = [(told[name]["batch_ms"], name) for name in own if told.get(name, {}).get("batch_ms") is not None]
+    return (max(took)[1], max(took)[0]) if took else None
 
 
 def _results(deployment: Deployment) -> None:

@@ -17,7 +17,8 @@ from benchmarks._bench import Setting, load, ratios, spread, turns
 from tests import ROOT
 from weft.cli.bench import names
 
-ALONE = {"twin", "placement", "prediction", "transport", "composing"}  # no Spark, or they start their own
+ALONE = {"twin", "placement", "prediction", "transport", "composing", "processes"}  # no Spark, or they start their own
+SLOW = {"processes"}  # each of its runs starts a Spark for every site
 
 
 def test_every_benchmark_has_a_setting_with_its_reason_and_every_setting_a_benchmark() -> None:
@@ -76,7 +77,9 @@ def test_only_the_setting_of_the_file_is_kept_with_date_and_commit(
         bench("--set", "m=1")
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name in ALONE])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in names() if name in ALONE]
+)
 def test_a_benchmark_starts_in_its_short_form(name: str) -> None:
     command = [sys.executable, "-m", f"benchmarks.{name}", "--short", "--json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)

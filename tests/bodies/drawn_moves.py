@@ -15,12 +15,13 @@ from weft.bodies.live.assembly import cutting
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.controlling import Controlling
 from weft.bodies.live.desk import DeskBody
+from weft.bodies.live.moves import Asked
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import State
 from weft.bodies.live.transport import InProcess
 from weft.bodies.twin import run as twin
 from weft.model import Deployment, MoveAt, Placement
-from weft.model.wishes import MoveTo
+from weft.model.wishes import MoveTo, Wish
 from weft.plan import place
 from weft.plan.changing.running_plan import Rules, first_plan
 from weft.plan.changing.task import GoesOn, Task
@@ -176,43 +177,65 @@ class _Launch:
         return False
 
 
+class LiveDesk:
+    """The live desk and its sites, driven without Spark, one wish after another."""
+
+    def __init__(self, deployment: Deployment, placement: Placement, folder: Path) -> None:
+        deployment = with_ordering(deployment)
+        state = State(folder / "state")
+        state.disk.make(state.path)
+        self.fake, transport = Fake(), InProcess()
+        rules = Rules(cutting(lambda _, operator: weft.spec.is_stateful(operator), passes_by_sql), Paths(deployment))
+        self.changes = Changes(state, rules)
+        self.changes.begin(first_plan(deployment, placement, rules), None)
+        self.sites = Sites(state, lambda site: self.fake, transport, lambda line: None)
+        for site in deployment.sites:
+            self.sites.start(site.name)
+        self.desk = DeskBody(self.changes, transport, lambda line: None, lambda site, silent: False)
+        self.desk.start()
+        self.controlling = Controlling(deployment, lambda: self.changes.placement, transport, lambda line: None)
+        self.controlling.tell_desk, self.changes.hand_on = self.changes.tell_desk, self.controlling.wish
+        self.controlling.start()
+
+    def __enter__(self) -> LiveDesk:
+        assert self.desk.running.wait(20)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.controlling.stop()
+        self.desk.stop()
+        self.changes.close()
+        for body in self.sites.bodies():
+            body.stop()
+
+    def until_all_run(self) -> None:
+        """What a site that came back is to run, it runs."""
+        deadline, wanted = time.monotonic() + 20, {one.id for one in self.changes.fragments}
+        while not wanted <= {name for name, _ in self.fake.alive}:
+            assert time.monotonic() < deadline, "a site that came back does not run what it is to run"
+            time.sleep(0.005)
+
+    def ask(self, wish: Wish) -> Asked:
+        """A wish, once it is over."""
+        asked = self.changes.ask(wish)
+        deadline = time.monotonic() + 20
+        while asked.state == "asked":
+            assert time.monotonic() < deadline, f"{wish} has no end"
+            assert self.desk.carrier.failure is None
+            time.sleep(0.005)
+        return asked
+
+
 def at_the_live_desk(deployment: Deployment, placement: Placement, folder: Path) -> tuple[Told, Changes, Fake]:
-    """What the live desk and its sites did and refused, driven without Spark, one wish after another."""
-    deployment = with_ordering(deployment)
-    state = State(folder / "state")
-    state.disk.make(state.path)
-    fake, transport = Fake(), InProcess()
-    rules = Rules(cutting(lambda _, operator: weft.spec.is_stateful(operator), passes_by_sql), Paths(deployment))
-    changes = Changes(state, rules)
-    changes.begin(first_plan(deployment, placement, rules), None)
-    sites = Sites(state, lambda site: fake, transport, lambda line: None)
-    for site in deployment.sites:
-        sites.start(site.name)
-    desk = DeskBody(changes, transport, lambda line: None, lambda site, silent: False)
-    desk.start()
-    controlling = Controlling(deployment, lambda: changes.placement, transport, lambda line: None)
-    controlling.tell_desk, changes.hand_on = desk.tell, controlling.wish
-    controlling.start()
-    try:
-        assert desk.running.wait(20)
-        told: Told = []
+    """What the live desk and its sites did and refused of a scenario's moves."""
+    told: Told = []
+    with LiveDesk(deployment, placement, folder) as live:
         for happening in deployment.scenario:
             assert isinstance(happening, MoveAt)
-            asked = changes.ask(MoveTo({happening.move: happening.to}, "scenario", "scenario"))
-            deadline = time.monotonic() + 20
-            while asked.state == "asked":
-                assert time.monotonic() < deadline, f"{happening} has no end"
-                assert desk.carrier.failure is None
-                time.sleep(0.005)
+            asked = live.ask(MoveTo({happening.move: happening.to}, "scenario", "scenario"))
             word = asked.moves[0].start if asked.state == "done" else asked.why
             told.append((happening.move, happening.to, asked.state, word))
-        return told, changes, fake
-    finally:
-        controlling.stop()
-        desk.stop()
-        changes.close()
-        for body in sites.bodies():
-            body.stop()
+    return told, live.changes, live.fake
 
 
 def placement_of(deployment: Deployment) -> Placement:

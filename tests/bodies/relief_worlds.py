@@ -86,3 +86,26 @@ def ramp(seed: int, relieves: bool = True) -> tuple[Deployment, float]:
     scenario = tuple(RateAt(start_s + lasts_s * part, {"readings": 1 + (times - 1) * part}) for part in rises)
     control = Control(relief=Relief() if relieves else None)
     return world(control, scenario, costs, arrivals, promise_ms, state_kb), start_s + lasts_s + 120.0
+
+
+def pairs(starts_s: tuple[float, ...], relieves: bool = True) -> tuple[Deployment, Placement]:
+    """As many gateways as moments, each used by half with a district of its own; each one's source triples then."""
+    sites: list[Site] = []
+    links, sources, queries, homes = [], [], [], {}
+    for at in range(len(starts_s)):
+        gate, district, source = f"gw-{at}", f"district-{at}", f"readings-{at}"
+        sites += [Site(gate), Site(district, 2.0)]
+        links += [Link(gate, district, 10.0), *([Link("district-0", district, 10.0)] if at else [])]
+        sources.append(Source(source, gate, "rate", (Column("n"),), arrivals=Poisson(200.0)))
+        operators = (
+            Operator("valid", (source,), sql="x", cost_ms=Cost("constant", (0.5,)), selectivity=1.0),
+            Operator("hourly", ("valid",), sql="x", cost_ms=Cost("constant", (2.0,)), selectivity=0.5, state_kb=200.0),
+        )
+        sink = Sink("hourly", "console", site=district)
+        queries.append(Query(f"q{at}", operators, (sink,), Promise(latency_ms=5000.0)))
+        homes |= {f"q{at}.valid": gate, f"q{at}.hourly": gate}
+    control = Control(relief=Relief() if relieves else None)
+    scenario = tuple(RateAt(start_s, {f"readings-{at}": 3.0}) for at, start_s in enumerate(starts_s))
+    return Deployment(
+        tuple(sites), tuple(sources), tuple(queries), tuple(links), control, scenario=scenario
+    ), Placement(homes)  # fmt: skip

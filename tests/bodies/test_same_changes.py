@@ -8,13 +8,14 @@ from random import Random
 
 import pytest
 
+from tests.bodies import drawn_wishes
 from tests.bodies.drawn_moves import NAMES, at_the_live_desk, drawn, in_the_twin, placement_of
 from weft.bodies.live import journal
 from weft.bodies.live.assembly import cutting
 from weft.bodies.live.run import Options, Run
 from weft.bodies.twin import run as twin
-from weft.model import AddAt, RemoveAt
-from weft.model.wishes import MoveTo, RemoveQuery, Replace, ScaleTo
+from weft.model import AddAt, CrashAt, RemoveAt, RestartAt
+from weft.model.wishes import MoveTo, RemoveQuery, Replace, ScaleTo, TakeOver
 from weft.plan.changing.adding import coming
 from weft.plan.changing.next_plan import next_plan
 from weft.plan.changing.running_plan import Impossible, Rules, first_plan
@@ -24,6 +25,7 @@ from weft.plan.network.paths import Paths
 from weft.spec import is_stateful, plain_added
 
 SEEDS = range(20)
+WISHING = range(20)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -121,6 +123,30 @@ def test_instances_in_the_twin_come_and_go_as_the_door_of_the_live_desk_would_ha
     assert [(one.at_s, f"{one.query}.{one.operator}", one.from_ or one.to) for one in told.moves] == done
     assert [warning for warning in told.warnings if warning.startswith("at ")] == refused
     assert told.placement_at_end == plan.placement.as_json()
+
+
+@pytest.mark.parametrize("seed", WISHING)
+def test_wishes_of_every_kind_end_alike_in_twin_and_live(seed: int, tmp_path: Path) -> None:
+    deployment = drawn(tmp_path, seed, moves=0)
+    placement = placement_of(deployment)
+    steps = drawn_wishes.drawn_wishes(deployment, placement, seed)
+    live = drawn_wishes.at_the_live_desk(deployment, placement, steps, tmp_path)
+    assert drawn_wishes.in_the_twin(deployment, placement, steps) == live
+
+
+def test_the_drawn_wishes_are_of_every_kind_and_some_of_each_come_true(tmp_path: Path) -> None:
+    done: set[type] = set()
+    refused: set[type] = set()
+    for seed in WISHING:
+        deployment = drawn(tmp_path, seed, moves=0)
+        placement = placement_of(deployment)
+        steps = drawn_wishes.drawn_wishes(deployment, placement, seed)
+        asked = [step for step in steps if not isinstance(step, CrashAt | RestartAt)]
+        ends, _ = drawn_wishes.in_the_twin(deployment, placement, steps)
+        for step, (state, _) in zip(asked, ends, strict=True):
+            (done if state == "done" else refused).add(type(step[1] if isinstance(step, tuple) else step))
+    assert done == {MoveTo, Replace, TakeOver, AddAt, RemoveQuery}
+    assert refused == {*done, ScaleTo}
 
 
 @pytest.mark.spark

@@ -74,3 +74,16 @@ def test_what_would_lose_or_double_records_is_refused(folder: Path, old: str, ne
     assert old in FILE
     report = checked(folder, FILE.replace(old, new, 1))
     assert {one.field for one in report.errors if piece in one.message} == {field}, report.errors
+
+
+@pytest.mark.parametrize(
+    ("channels", "piece"),
+    [
+        ('{kind: mirror, bootstrap: "127.0.0.1:9092", streams: {q.big: kafka}}', ""),
+        ("{kind: mirror, streams: {q.big: folder}}", "do not go together"),
+        ("{kind: mirror, streams: {q.big: kafka}}", "say where the broker is"),
+    ],
+)
+def test_streams_of_one_deployment_may_be_of_kinds_that_go_together(folder: Path, channels: str, piece: str) -> None:
+    report = checked(folder, f"{FILE}channels: {channels}\n")
+    assert [piece in one.message for one in report.errors] == ([True] if piece else [])

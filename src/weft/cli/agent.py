@@ -23,12 +23,13 @@ def agent(
 ) -> None:
     """Run one site of a deployment: its Spark, and what the desk asks of it; `weft run --processes` starts all of them.
 
-    It may start before the desk, goes on without it, and ends with the run, with `weft stop`, or by Ctrl-C.
+    It may start before the desk, goes on without it, and ends with the run, with `weft stop`, or by Ctrl-C. Where the
+    desk runs with --apart, this machine needs the file, its site's key, and what its site reads, and nothing else.
 
     \b
     Example:  weft agent examples/meters/deployment.yaml --site gw-1
     """
-    _, deployment = read(file)
+    _, deployment = read(file, data=False)  # those of other sites' sources need not be here
     names = [one.name for one in deployment.sites]
     if site not in names:
         fail(f"--site: there is no `{site}`; there are: {', '.join(names)}", WRONG_INPUT)
@@ -38,7 +39,7 @@ def agent(
     from weft.spark.storage.private import private_files
 
     private_files()
-    made = AgentProcess(valid(deployment), site, state_folder(file, state))
+    made = AgentProcess(valid(deployment, data=False), site, state_folder(file, state))
     try:
         status = _carried(made)
     except CannotRun as error:

@@ -56,6 +56,7 @@ def plan(
               weft plan examples/meters/deployment.yaml --add examples/meters/peaks.yaml
     """
     from weft.plan import NoPlacement
+    from weft.plan.dataflow.ordering import hold_notes
     from weft.plan.dataflow.real_time import real_time, real_time_notes
 
     if compare and plot is not None:
@@ -84,7 +85,7 @@ def plan(
     assumed = [*warnings_of(report), *planned["warnings"]]
     planned["warnings"] = [*warnings_of(report), *found.taken, *planned["warnings"]]
     planned["real_time"] = list(real_time(deployment))
-    planned["notes"] = real_time_notes(deployment)
+    planned["notes"] = [*real_time_notes(deployment), *hold_notes(deployment)]
     if replicas != 1:
         try:
             planned["replicas"] = _replicated(deployment, placement, replicas, seed)

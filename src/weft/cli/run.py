@@ -67,6 +67,12 @@ def run(
     processes: Annotated[
         bool, typer.Option("--processes", help="Every site in a process of its own, with a Spark of its own.")
     ] = False,
+    apart: Annotated[
+        bool,
+        typer.Option(
+            "--apart", help="Be the desk alone: sites are started with `weft agent`, on machines that share no folder."
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --fresh: do not ask before anything is removed.")] = False,
     state: State = None,
     json: Json = False,
@@ -82,7 +88,9 @@ def run(
         fail("--seconds and --until-done cannot both say when to end: give one", WRONG_INPUT)
     if seconds is not None and not 0 < seconds < math.inf:
         fail(f"--seconds must be greater than 0, found {seconds:g}", WRONG_INPUT)
-    report, deployment = read(file)
+    if processes and apart:
+        fail("--processes starts sites on this machine, --apart waits for those of others: give one", WRONG_INPUT)
+    report, deployment = read(file, data=not apart)
     warnings = warnings_of(report)
     for warning in warnings:
         note(f"warning: {warning}")
@@ -97,8 +105,8 @@ def run(
     before = placed(file, deployment, state, fresh=fresh) if twin else None
     assert report.deployment is not None
     try:
-        options = Options(seconds, until_done, fresh, state, file=file)
-        made = Run(report.deployment, folder, options, _house(file) if processes else None)
+        options = Options(seconds, until_done, fresh, state, file=file, apart=apart)
+        made = Run(report.deployment, folder, options, _house(file) if processes or apart else None)
     except CannotRun as error:
         fail(f"{file}: {error}", WRONG_INPUT)
     if fresh and not yes:

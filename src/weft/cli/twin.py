@@ -68,6 +68,7 @@ def twin(
     """
     from weft.bodies import twin as body
     from weft.plan import NoPlacement
+    from weft.plan.dataflow.ordering import hold_notes
     from weft.protocol.control import looks_every_s
 
     report, deployment = read(file)
@@ -93,7 +94,7 @@ def twin(
     document = result.as_json() | {"placement": result.placement, "placed_by": found.placed_by}
     document["model"] = "ideal" if costs is None else "micro-batch"
     if costs is not None:
-        document |= found.as_json()
+        document |= found.as_json() | {"notes": hold_notes(found.deployment)}
     if json:
         print_json(document)
     else:
@@ -106,6 +107,8 @@ def twin(
         if "batch_costs" in document:
             said = document["batch_costs"]["from"]
             say(f"as Spark would run it, all sites on this machine; costs of batches {said}")
+            for line in document["notes"]:
+                say(line)
 
 
 def _draw(result: Result, deployment: Deployment, plot: Path) -> None:

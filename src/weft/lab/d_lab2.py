@@ -134,6 +134,7 @@ ROW = Row(
         "messages per step are averaged over five steps, the period, and compared after the first 20",
         "how late records are is told as a share of all, and neither it nor how much safe mode takes off is published: "
         "the mark is that it takes something off",
+        "over whole runs and their mean, not each time that safe mode acts, as the source says it",
     ),
     shrunk=("the formula is tried for one instance (n = 1) that makes 1, 2 and 5 copies",),
 )  # fmt: skip

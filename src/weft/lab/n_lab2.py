@@ -64,6 +64,9 @@ ROW = Row(
     setting={**asdict(SETTING), "seeds": list(SEEDS)},
     published={"fewer_sites_of_the_time": PUBLISHED},
     measure=measure,
-    choices=CHOICES,
+    choices=(
+        *CHOICES,
+        "the fifteen are the drawings of N-lab1, of one setting: how the source's fifteen runs differ it does not say",
+    ),
     shrunk=SHRUNK,
 )

@@ -141,5 +141,8 @@ ROW = Row(
         "live, a rule only advises such moves",
         "an earlier form of this row had refine minimise the fitness itself, which no command does",
     ),
-    shrunk=("traffic is reckoned from rates and homes: no record flows, and a move takes no time and no traffic",),
+    shrunk=(
+        "traffic is reckoned from rates and homes: no record flows, and a move takes no time and no traffic",
+        "one drawing of one seed: no spread is known",
+    ),
 )  # fmt: skip

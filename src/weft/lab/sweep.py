@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Made = Deployment | tuple[Deployment, Placement]
 Point = dict[str, Any]
-Progress = Callable[[int, int], None]
+Counting = Callable[[int, int], None]
 
 
 def points_of(grid: Mapping[str, Sequence[Any]], seeds: Sequence[int]) -> list[Point]:
@@ -44,7 +44,7 @@ def sweep(
     *,
     folder: str | os.PathLike[str] | None = None,
     session: Any = None,
-    progress: Progress | None = None,
+    progress: Counting | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Runs `make(**point)` for every point of a grid and every seed; one row per run and query, failed runs included.

@@ -38,12 +38,13 @@ class SourceFormat:
 @dataclass(frozen=True, slots=True)
 class SinkFormat:
     """Facts about sinks of a format: whether it is a folder of files, and whether these hold no nested columns; or
-    whether a broker takes its records (`has_topic`)."""
+    whether a broker takes its records (`has_topic`). Text is written by a job of Spark, however few records."""
 
     name: str
     has_path: bool = False
     flat: bool = False
     has_topic: bool = False
+    text: bool = False
 
 
 SOURCES: dict[str, SourceFormat] = {
@@ -61,8 +62,8 @@ SINKS: dict[str, SinkFormat] = {
     one.name: one
     for one in (
         SinkFormat("parquet", has_path=True),
-        SinkFormat("csv", has_path=True, flat=True),
-        SinkFormat("json", has_path=True),
+        SinkFormat("csv", has_path=True, flat=True, text=True),
+        SinkFormat("json", has_path=True, text=True),
         SinkFormat("console"),
         SinkFormat("kafka", has_topic=True),
     )

@@ -13,7 +13,7 @@ import msgspec
 from weft.model import MachineState
 from weft.protocol.words import Epoch, Message, Name, Parcel, Reason
 
-STARTING, READY, FAILED = "starting", "ready", "failed"
+STARTING, READY, FAILED, ENDED = "starting", "ready", "failed", "ended"
 
 
 class RunsHere(msgspec.Struct, frozen=True, array_like=True):
@@ -40,7 +40,8 @@ class AgentHere(Message, frozen=True):
 class DeskHere(Message, frozen=True):
     """The desk is there, and a run was asked for so; `life` is that of the agent it answers.
 
-    `graph` tells apart what queries share: all processes of a run must have it alike.
+    `graph` tells apart what queries share: all processes of a run must have it alike. `copies` is there where the site
+    has a folder of its own, and tells apart what its copies of the desk's files should hold.
     """
 
     life: Name
@@ -48,6 +49,7 @@ class DeskHere(Message, frozen=True):
     until_done: bool = False
     measured: bool = True
     wants_facts: bool = False
+    copies: Annotated[str, msgspec.Meta(max_length=100)] = ""
 
 
 class CutOff(Message, frozen=True):

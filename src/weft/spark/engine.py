@@ -47,7 +47,7 @@ class SparkEngine:
         pace = Pace(told.capacity) if told is not None and told.cap and told.capacity > 0 else None
         self.context = replace(context, ways=lambda stream, site: self._way(between, stream, site), pace=pace)
         self.runs: dict[str, DrainingRun] = {}
-        self.measures = SiteMeasures(site, self.runs, stages, bad or {})
+        self.measures = SiteMeasures(site, self.runs, stages, bad or {}, pace)
         self._ask_before_end: Callable[[str, Callable[[], bool]], None] = lambda fragment, alive: None
         self.settings = replace(settings, on_commit=self.measures.committed, before_end=self._before_end)
         self.prepared = Prepared(self.settings, self.context)

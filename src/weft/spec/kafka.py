@@ -81,10 +81,8 @@ def _check_channels(deployment: Deployment, problems: Problems) -> None:
     channels = deployment.channels
     if channels.uses("kafka") and channels.bootstrap is None:
         problems.error("channels.bootstrap", 'is missing: say where the broker is, as "127.0.0.1:9092"')
-    if len(kinds := {channels.kind, *channels.streams.values()}) > 1 and "mirror" in kinds:
-        problems.error(
-            "channels", "`mirror` is for all streams of a deployment or for none: sites share a folder, or not"
-        )
+    if {"mirror", "folder"} <= {channels.kind, *channels.streams.values()}:
+        problems.error("channels", "`mirror` and `folder` do not go together: sites share a folder, or they do not")
     streams = [source.name for source in deployment.sources]
     streams += [f"{query.name}.{operator.name}" for query in deployment.queries for operator in query.operators]
     for name in channels.streams:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from weft.model import Operator
 from weft.spec.sql import SqlError, parsed, spark_name, unwrapped
 
-Known = Mapping[str, "tuple[str, ...] | None"]
+KnownColumns = Mapping[str, "tuple[str, ...] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Leaf:
     origin: tuple[str, str] | None
 
 
-def passes_through(operator: Operator, input_name: str, column: str, known: Known | None = None) -> bool:
+def passes_through(operator: Operator, input_name: str, column: str, known: KnownColumns | None = None) -> bool:
     """Whether every branch that reads the input hands on its column unchanged under the same name.
 
     `known` gives columns by input, which tells apart what a join leaves open.
@@ -39,7 +39,7 @@ def passes_through(operator: Operator, input_name: str, column: str, known: Know
 
 
 class _Follow:
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownColumns) -> None:
         self.known = known
 
     def leaves(self, query: exp.Expr, column: str, ctes: dict[str, exp.Expr]) -> list[Leaf]:

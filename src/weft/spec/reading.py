@@ -47,15 +47,15 @@ def check(path: str | os.PathLike[str], data: bool = True) -> Report:
     return Report(file, None if errors else deployment, errors, tuple(problems.warnings))
 
 
-def validate(deployment: Deployment) -> tuple[list[Problem], list[Problem]]:
-    """The errors and warnings of a deployment built in Python."""
+def validate(deployment: Deployment, data: bool = True) -> tuple[list[Problem], list[Problem]]:
+    """The errors and warnings of a deployment built in Python; without `data` its sources' files need not be here."""
     problems = Problems()
     again = DEPLOYMENT.read(node_of(DEPLOYMENT.plain(deployment)), "", problems)
     again = dataclasses.replace(again, folder=getattr(deployment, "folder", "."))
     again = _with_coming(again, deployment)
     _check_tuples(deployment, again, "", problems)
     problems.settle()
-    check_meaning(with_named_reads(again), problems, frozenset())
+    check_meaning(with_named_reads(again), problems, frozenset(), data)
     return problems.errors, problems.warnings
 
 

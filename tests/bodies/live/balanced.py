@@ -172,7 +172,7 @@ def balanced(
     desk = DeskBody(changes, transport, story.append, lambda site, silent: True)
     desk.start()
     controlling = Controlling(deployment, lambda: changes.placement, transport, story.append)
-    controlling.tell_desk, changes.hand_on = desk.tell, controlling.wish
+    controlling.tell_desk, changes.hand_on = changes.tell_desk, controlling.wish
     controlling.decisions.note = DecisionFile(state.path).write
     controlling.start()
     balance = deployment.control.balance

@@ -17,7 +17,7 @@ from weft.spec import validate
 
 FIXED_MS = {
     "plain.all": 200.0, "window.all": 500.0, "fork.all": 300.0, "python.all": 260.0, "chain.head": 200.0,
-    "chain.tail": 200.0,
+    "chain.tail": 200.0, "text.all": 270.0,
 }  # fmt: skip
 
 
@@ -26,8 +26,8 @@ def made_up(first_ms: float = 3000.0) -> list[Batch]:
     batches, now = [], 0.0
     for turn in range(STARTING + 6):
         for name, cost_ms in FIXED_MS.items():
-            took = cost_ms + (first_ms if turn == 0 else 0.0)
-            batches.append(Batch(name, now, now + took, 100))
+            took = cost_ms + {0: first_ms, 1: first_ms / 10}.get(turn, 0.0)
+            batches.append(Batch(name, now, now + took, 100, after_ms=30.0))
             now += took + 10.0
     return [*batches, Batch("plain.all", now, now + 200.0 + 0.02 * 10_000, 10_000)]
 
@@ -35,8 +35,10 @@ def made_up(first_ms: float = 3000.0) -> list[Batch]:
 def test_costs_are_found_from_batches() -> None:
     found = costs_of(made_up(), load=0.5)
     assert (found.stateless_ms, found.stateful_ms, found.output_ms, found.python_ms) == (200.0, 500.0, 50.0, 60.0)
+    assert (found.text_ms, found.after_ms) == (70.0, 30.0)
     assert found.record_ms == pytest.approx(0.01)
     assert found.first_ms == pytest.approx(3000, rel=0.1)
+    assert found.cooling == pytest.approx(0.1, rel=0.1)
     assert found.look_ms == 10.0
     assert found.spread == 0.0
     assert found.cores == calibration.cores()

@@ -33,7 +33,7 @@ class Held:
         self.asked: list[int] = []
         self.story: list[str] = []
         self.control = Controlling(world(), lambda: self.placement, InProcess(), self.story.append)
-        self.control.tell_desk = lambda fact: self.asked.append(fact.number)  # type: ignore[attr-defined]
+        self.control.tell_desk = lambda asked: self.asked.append(asked.number)
         self.control.start()
 
     def wish(self, number: int, stream: str, to: str) -> Asked:

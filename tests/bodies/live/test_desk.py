@@ -15,6 +15,7 @@ from tests.plan.changing.test_next_plan import begun, rules, whole
 from weft.bodies.live import journal
 from weft.bodies.live.changes import Changes
 from weft.bodies.live.desk import DeskBody
+from weft.bodies.live.moves import Asked
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import State
 from weft.bodies.live.transport import InProcess
@@ -169,6 +170,26 @@ def test_several_operators_move_in_one_change(tmp_path: Path) -> None:
             ("b", "y", "x", "done"), ("c", "z", "y", "done"),
         ]  # fmt: skip
         assert changes.in_force.number == 1
+
+
+def test_a_wish_that_another_has_passed_is_carried_out_after_it(tmp_path: Path) -> None:
+    held: list[Asked] = []
+    with desk(tmp_path, Fake()) as (body, changes, _):
+        assert body.running.wait(20)
+        changes.hand_on = held.append
+        waited, passed = changes.ask(MoveTo({"r.c": "y"})), changes.ask(MoveTo({"r.c": "x"}))
+        assert held == [waited, passed]
+        changes.tell_desk(passed)
+        assert until(lambda: passed.state == "done")
+        back = changes.ask(MoveTo({"r.c": "z"}))
+        changes.tell_desk(back)
+        assert until(lambda: back.state == "done")
+        changes.tell_desk(waited)
+        assert until(lambda: waited.state == "done"), "epochs follow the numbers of changes: it is not taken for past"
+        assert passed.number < back.number < waited.number
+        assert changes.asked[waited.number] is waited
+        assert changes.placement.home("r.c") == "y"
+        assert [move.number for move in waited.moves] == [waited.number]
 
 
 def test_what_ran_at_a_site_that_is_gone_is_taken_over_while_it_is_silent(tmp_path: Path) -> None:

@@ -82,6 +82,22 @@ def test_the_rate_of_a_source_is_of_what_comes_also_where_a_long_batch_has_not_t
     assert rates[1:] == [100.0, 100.0, 100.0, 0.0, 200.0], "what was looked at amid a batch is made good"
 
 
+def test_the_rate_of_a_source_goes_by_when_its_site_looked_and_is_missing_where_nothing_new_was_told(
+    clock: list[float],
+) -> None:
+    meter, counted = Meter(world()), Counted()
+    observer = Observer(world(), meter)
+    found = []
+    for looked_s, waiting in ((10, 0), (14, 400), (14, 400), (24, 1_400), (25, 1_500)):
+        meter.at_source["f", "s"], meter.looked_ms["s"] = waiting, 1000.0 * looked_s
+        counted.saw(1_000, 1_000, 1.0)
+        found.append(observer.observe(0.0, counted, ()))
+        clock[0] += 5.0
+    assert [one.sources["s"].rate_per_s for one in found] == [None, 100.0, None, 100.0, 100.0]
+    assert [one.complete for one in found] == [False, True, False, True, True]
+    assert observer.observe(0.0, counted, {"a"}).sources["s"].rate_per_s is not None, "of a lost site all is told"
+
+
 def test_rates_are_of_the_period_and_all_else_of_the_run(clock: list[float]) -> None:
     meter, counted = Meter(world()), Counted()
     observer = Observer(world(), meter)

@@ -99,7 +99,7 @@ def desk_of(deployment: Deployment, folder: Path) -> Iterator[tuple[Advising, Ch
     desk = DeskBody(changes, transport, lambda line: None, lambda site, silent: False)
     desk.start()
     advising = Advising(deployment, meter, lambda: changes.placement, transport, lambda line: None)
-    advising.tell_desk, changes.hand_on, advising.grant = desk.tell, advising.wish, changes.ask
+    advising.tell_desk, changes.hand_on, advising.grant = changes.tell_desk, advising.wish, changes.ask
     advising.decisions.note = DecisionFile(state.path).write
     advising.start()
     try:

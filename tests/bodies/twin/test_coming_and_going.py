@@ -91,3 +91,10 @@ def test_a_query_that_would_break_a_promise_that_stands_is_refused_with_the_numb
     why = "q: latency 0.3 ms is above the promised 0.2 ms by 0.1 ms, 0.3 ms of it at a; latency_ms: 1 could be kept"
     assert [one["why"] for one in found.changes] == [why if state == "refused" else ""]
     assert (found.queries["p"]["records_out"] == 0) == (state == "refused")
+
+
+def test_a_site_that_is_lost_before_a_query_comes_or_after_it_went_is_no_outage_of_it(tmp_path: Path) -> None:
+    lost = "{at_s: 1, crash: b}, {at_s: 2, restart: b}, {at_s: 8, crash: b}"
+    changes, out, _ = told(tmp_path, f"{lost}, {{at_s: 4, add: p.yaml}}, {{at_s: 6, remove: p}}")
+    assert changes == [("done", {"add": ["p"]}), ("done", {"remove": "p"})]
+    assert out["p"] >= 590

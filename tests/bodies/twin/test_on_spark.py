@@ -62,6 +62,18 @@ def test_the_first_batches_are_slow() -> None:
     assert later["max"] < COSTS.first_ms
 
 
+def test_what_stays_where_a_window_left_is_a_fragment_without_state() -> None:
+    whole = deployment(["x", "y"], [source("s", "x")], query(op("a", "s"), windowed("w", "a")))
+
+    def p50(*happens: MoveAt, w: str) -> float:
+        found = twin.run(replace(whole, scenario=happens), placed(a="x", w=w), 300, warmup_s=60, costs=COSTS)
+        return float(found.queries["q"]["latency_ms"]["p50"])
+
+    moved, placed_so = p50(MoveAt(20, "q.w", "y"), w="x"), p50(w="y")
+    assert moved == pytest.approx(placed_so, rel=0.1)
+    assert p50(MoveAt(20, "q.w", "x"), w="y") == pytest.approx(p50(w="x"), rel=0.1)
+
+
 def test_moves_crashes_and_sites_are_told_of_sites() -> None:
     scenario = (MoveAt(20, "q.b", "x"), CrashAt(40, "y"), RestartAt(50, "y"))
     whole = deployment(["x", "y"], [source("s", "x"), source("t", "y")], query(op("a", "s"), op("b", "a", "t")))
@@ -72,6 +84,10 @@ def test_moves_crashes_and_sites_are_told_of_sites() -> None:
     assert (change["by"], change["wish"], change["state"]) == ("scenario", {"move": {"q.b": "x"}}, "done")
     assert list(found.sites) == ["x", "y"]
     assert all(0 <= one["utilisation"] <= 1 for one in found.sites.values())
+    assert {row["site"] for row in found.utilisation_rows} == {"x", "y"}, "the picture is of sites, too"
+    for name, one in found.sites.items():
+        shares = [row["utilisation"] for row in found.utilisation_rows if row["site"] == name]
+        assert sum(shares) / len(shares) == pytest.approx(one["utilisation"], abs=0.1)
     assert found.placement == {"q": {"a": ["x"], "b": ["y"]}}
     assert {row["site"] for row in found.operator_rows} == {"x"}
     # Two sources of 100 a second, and what waited for the site that was down is not lost.

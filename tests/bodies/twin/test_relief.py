@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bodies.relief_worlds import AT_GATE, quiet, ramp, tripled, used_at_end
+from tests.bodies.relief_worlds import AT_GATE, pairs, quiet, ramp, tripled, used_at_end
 from weft.bodies.twin import Result, run
 from weft.model import Advise, Control, Relief
 
@@ -41,6 +41,19 @@ def test_a_source_that_triples_breaks_the_promise_and_with_relief_it_is_kept_by_
     assert [one["state"] for one in result.decisions] == ["done"]
     assert result.decisions[0]["numbers"]["slack_ms"]["suspicious.hourly"] < 0
     assert result.as_json()["changes"] == result.changes
+
+
+@pytest.mark.parametrize("starts_s", [(20.0,) * 4, (20.0, 40.0, 60.0)])
+def test_several_hot_spots_at_once_or_in_turn_are_each_relieved_by_one_move(starts_s: tuple[float, ...]) -> None:
+    deployment, placement = pairs(starts_s)
+    result = run(deployment, placement, seconds=120, seed=1)
+    assert sorted(str(one["wish"]["move"]) for one in result.changes if one["state"] == "done") == [
+        str({f"q{at}.hourly": f"district-{at}"}) for at in range(len(starts_s))
+    ]
+    assert all(query["promise_kept"] for query in result.queries.values())
+    plain, _ = pairs(starts_s, relieves=False)
+    without = run(plain, placement, seconds=120, seed=1)
+    assert not any(query["promise_kept"] for query in without.queries.values())
 
 
 def test_the_same_seed_decides_the_same() -> None:

@@ -33,6 +33,8 @@ from weft.model import (
     Sink,
     Site,
 )
+from weft.model.wishes import AddQuery, MoveTo, TakeOver
+from weft.plan.judging.batch_costs import SHIPPED
 from weft.protocol import parse_story_line
 
 WORK = Cost("exponential", (1.0,))
@@ -103,6 +105,41 @@ def test_a_move_pauses_for_20_ms_a_waiting_record_and_is_told() -> None:
     assert {row["operator"]: row["site"] for row in result.operator_rows} == {"one": "a", "two": "b"}
     for line in result.story:
         parse_story_line(line)
+
+
+def test_moves_are_made_in_the_order_of_time_in_whatever_order_the_file_has_them() -> None:
+    moves = MoveAt(1.0, "q.two", "b"), MoveAt(2.0, "q.two", "a"), MoveAt(3.0, "q.two", "b")
+    for scenario in (moves, moves[::-1]):
+        deployment = two_sites(*scenario)
+        result = run(deployment, placed(deployment, **HOMES), seconds=5, seed=1)
+        assert [(move.at_s, move.to) for move in result.moves] == [(1.0, "b"), (2.0, "a"), (3.0, "b")]
+        assert [(one["at_s"], one["state"]) for one in result.changes] == [(1.0, "done"), (2.0, "done"), (3.0, "done")]
+
+
+def test_what_ran_at_a_lost_site_goes_on_where_it_is_taken_over() -> None:
+    deployment = two_sites(CrashAt(1.0, "b"))
+    homes = placed(deployment, q__one="a", q__two="b")
+    wishes = ((2.0, TakeOver("b", {"q.two": "b"})), (3.0, TakeOver("b", {"q.two": "a"})))
+    result = run(deployment, homes, seconds=20, seed=1, wishes=wishes)
+    assert [one["why"] for one in result.changes] == ["q.two cannot be taken over at b: that site is gone", ""]
+    assert [(move.operator, move.from_, move.to) for move in result.moves] == [("two", "b", "a")]
+    found = result.queries["q"]
+    assert found["records_out"] == pytest.approx(found["records_in"], abs=3)
+    alone = run(deployment, homes, seconds=20, seed=1).queries["q"]
+    assert alone["records_out"] < found["records_out"] / 2
+    up, up_alone = (one["promise"]["availability"]["measured"] for one in (found, alone))
+    assert up_alone == pytest.approx(1 / 20)
+    assert 0.5 < up < 18 / 20, "it is up once what waited has come over, 20 ms a record"
+
+
+def test_wishes_are_for_the_ideal_model_and_bring_no_queries() -> None:
+    deployment = two_sites()
+    more = AddQuery(deployment.queries, {})
+    with pytest.raises(CannotRun, match="`add` in the scenario"):
+        run(deployment, placed(deployment, **HOMES), seconds=1, wishes=((0.5, more),))
+    away = MoveTo({"q.two": "b"})
+    with pytest.raises(CannotRun, match="ideal model"):
+        run(deployment, placed(deployment, **HOMES), seconds=1, wishes=((0.5, away),), costs=SHIPPED)
 
 
 def test_state_moves_at_the_pace_of_the_link() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from weft.model import MoveAt, Order, Watermark, dataflow
 from weft.plan import place
 from weft.plan.changing.fragments import cut
 from weft.plan.dataflow.event_times import carried_times, passes_by_sql, time_column_of
-from weft.plan.dataflow.ordering import orders_before, with_ordering
+from weft.plan.dataflow.ordering import hold_notes, orders_before, with_ordering
 from weft.spec import check, is_ordering, is_stateful
 
 FILE = """
@@ -53,6 +54,14 @@ def test_ordering_is_an_operator_in_front_that_replaces_the_watermark(tmp_path: 
     assert query.operator("plain").sql == "SELECT upper(right.k) AS k FROM `plain_order` AS `right`"
     # What orders goes along when the move is made: it is not asked for by itself.
     assert ordered.scenario == (MoveAt(5.0, "q.counted", "a"),)
+
+
+def test_people_are_told_that_what_is_projected_is_without_the_hold(tmp_path: Path) -> None:
+    (tmp_path / "file.yaml").write_text(FILE)
+    report = check(tmp_path / "file.yaml")
+    assert report.deployment is not None, report.errors
+    assert [line.partition(":")[0] for line in hold_notes(report.deployment)] == ["q"]
+    assert hold_notes(replace(report.deployment, queries=())) == []
 
 
 def test_a_fragment_still_has_one_stateful_operator_and_time_comes_from_what_was_let_go(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from weft.model import (
     Source,
 )
 from weft.plan.foreseeing.outlook import outlook
-from weft.plan.foreseeing.relief import Relief, relief
+from weft.plan.foreseeing.relief import Relief, reliefs
 
 AT_GATE = Placement({"suspicious.valid": "gw-1", "suspicious.hourly": "gw-1"})
 SITES = (Site("gw-1"), Site("gw-2"), Site("district", 2.0))
@@ -53,6 +53,11 @@ def seen(rate: float, at_s: float = 5.0, p95_ms: float | None = 30.0, backlog: i
         {site.name: ObservedSite(0.1) for site in SITES},
         {"suspicious": ObservedQuery(100, 100, told, True)},
     )  # fmt: skip
+
+
+def relief(deployment: Deployment, past: Sequence[Observed], running: Placement, horizon_s: float) -> Relief | None:
+    """What relieves the first promise that breaks."""
+    return next(iter(reliefs(deployment, past, running, horizon_s)), None)
 
 
 def told(rates: Sequence[float], deployment: Deployment | None = None, running: Placement = AT_GATE) -> Relief | None:

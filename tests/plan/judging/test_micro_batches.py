@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.plan.plan_builders import deployment, op, placed, query, source, windowed
-from weft.model import Link, Promise, Site
+from weft.model import Link, Promise, Sink, Site
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.judging.batch_costs import SHIPPED, BatchCosts, costs_from_json
 from weft.plan.judging.batch_pieces import BatchPiece, Intake, Outgoing, fragments_of, pieces_of
@@ -18,7 +18,7 @@ from weft.plan.judging.micro_batches import mean_of, quantile_of, simulate
 # A second for a batch without state, two for one with, nothing for records, and no chance.
 EVEN = replace(
     SHIPPED, stateless_ms=1000.0, stateful_ms=2000.0, output_ms=100.0, python_ms=50.0, record_ms=0.0, crowd=0.0,
-    look_ms=0.0, spread=0.0,
+    look_ms=0.0, spread=0.0, after_ms=0.0, text_ms=0.0,
 )  # fmt: skip
 
 
@@ -38,6 +38,14 @@ def test_a_record_waits_for_the_batch_under_way_and_then_for_its_own() -> None:
     p50, p95 = chain(1)
     assert p50 == pytest.approx(1500, rel=0.01)
     assert p95 == pytest.approx(1950, rel=0.01)
+
+
+def test_what_comes_after_the_commit_keeps_the_fragment_and_not_the_record() -> None:
+    # Batches take a second, of which 200 ms come after: half a second is waited on the mean, then 800 ms.
+    p50, p95 = chain(1, replace(EVEN, after_ms=200.0))
+    assert p50 == pytest.approx(1300, rel=0.01)
+    assert p95 == pytest.approx(1750, rel=0.01)
+    assert chain(1)[0] - p50 == pytest.approx(200, rel=0.05)
 
 
 def test_every_fragment_on_the_way_adds_a_batch() -> None:
@@ -85,6 +93,15 @@ def test_more_outputs_and_python_cost_more_and_corrections_scale() -> None:
     assert [piece.fixed_ms for piece in pieces] == [1050.0]
     slow = replace(EVEN, factors={"*": 3.0})
     assert pieces_of(whole, fragments_of(whole, placed(a="x", b="x")), ideal_rates(whole), slow)[0].fixed_ms == 3150.0
+
+
+def test_a_sink_of_text_costs_more() -> None:
+    def fixed_ms(format_: str) -> float:
+        whole = deployment(["x"], [source("s", "x")], query(op("a", "s"), sinks=(Sink("a", format_, "out"),)))
+        (piece,) = pieces_of(whole, fragments_of(whole, placed(a="x")), ideal_rates(whole), replace(EVEN, text_ms=70.0))
+        return piece.fixed_ms
+
+    assert (fixed_ms("csv"), fixed_ms("json"), fixed_ms("parquet")) == (1070.0, 1070.0, 1000.0)
 
 
 def test_what_was_measured_wins_over_what_is_shipped() -> None:

@@ -47,6 +47,20 @@ def test_operators_that_always_go_together_share_the_cost_and_its_sum_is_right()
     assert found.record_ms[0] + 0.5 * found.record_ms[1] == pytest.approx(0.3, rel=0.05)
 
 
+def test_what_cannot_be_told_apart_is_shared_as_the_file_declares_it_and_what_can_is_as_measured() -> None:
+    together = noisy_batches(1, np.full(200, 0.5), (0.5, 0.05))
+    found = fit(*together, declared_ms=(20.0, 2.0))
+    assert found is not None
+    assert found.record_ms == pytest.approx((0.5, 0.05), rel=0.05)
+    half = fit(*together, declared_ms=(20.0, None))
+    assert half is not None
+    assert half.record_ms[0] == pytest.approx(half.record_ms[1], rel=0.01)
+    apart = np.random.default_rng(100).uniform(0.3, 0.7, 200)
+    wrong = fit(*noisy_batches(0, apart, (0.1, 0.4)), declared_ms=(4.0, 1.0))
+    assert wrong is not None
+    assert wrong.record_ms == pytest.approx((0.1, 0.4), rel=0.15)
+
+
 def test_batches_of_one_size_or_none_tell_nothing() -> None:
     assert fit(np.full((50, 1), 100.0), np.ones(50), np.linspace(80, 90, 50)) is None
     assert fit(np.zeros((50, 1)), np.ones(50), np.linspace(80, 90, 50)) is None

@@ -65,3 +65,15 @@ def test_a_batch_that_fails_gives_its_place_back() -> None:
         raise ValueError("bad")
     with pace.turn(lambda: False) as has_place:
         assert has_place
+
+
+def test_what_a_site_used_is_the_time_that_its_places_were_held_a_batch_under_way_included() -> None:
+    now = [100.0]
+    pace = Pace(2.0, lambda: now[0])
+    with pace.turn(lambda: False):
+        now[0] += 3.0
+        with pace.turn(lambda: False):
+            now[0] += 1.0
+            assert pace.used_s() == 5.0
+    now[0] += 10.0
+    assert pace.used_s() == 5.0

@@ -34,7 +34,7 @@ def until(condition: object) -> None:
 
 @pytest.fixture
 def parent() -> object:
-    """A process with a nursery."""
+    """A process with a forker."""
     process = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
     yield process
     process.kill()
@@ -53,7 +53,7 @@ def test_a_reader_is_a_fork_that_connects_and_ends_with_its_conversation(parent:
     assert parent.stdout is not None
     python = Path(parent.stdout.readline().strip())
     until((python.parent / "ready").exists)
-    nursery = int((python.parent / "ready").read_text())
+    forker = int((python.parent / "ready").read_text())
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(WAIT_S_MAX)
         environment = {
@@ -69,13 +69,13 @@ def test_a_reader_is_a_fork_that_connects_and_ends_with_its_conversation(parent:
             assert conversation.recv(length) == b"secret"
             conversation.sendall(struct.pack(">i", 2) + b"ok")
             (reader,) = struct.unpack(">i", conversation.recv(4))
-            assert int(Path(f"/proc/{reader}/stat").read_text().rpartition(")")[2].split()[1]) == nursery
+            assert int(Path(f"/proc/{reader}/stat").read_text().rpartition(")")[2].split()[1]) == forker
             assert script.poll() is None
         script.wait(WAIT_S_MAX)
         until(lambda: not alive(reader))
     parent.kill()
     parent.wait()
-    until(lambda: not alive(nursery))
+    until(lambda: not alive(forker))
     assert not python.parent.exists()
 
 

@@ -147,8 +147,8 @@ def test_a_run_is_private_uses_the_spark_it_was_told_and_leaves_nothing_in_tempo
         made = [path for path in tmp_path.rglob("*") if path not in before and not path.is_symlink()]
         assert len(made) > 50
         assert [path for path in made if _mode(path) & 0o077] == []
-        nursery = int((folder / "nursery" / "ready").read_text())
-        os.kill(nursery, signal.SIGKILL)
+        forker = int((folder / "readers" / "ready").read_text())
+        os.kill(forker, signal.SIGKILL)
     finally:
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()

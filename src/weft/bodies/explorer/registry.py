@@ -28,12 +28,41 @@ from weft.bodies.explorer.worlds import (
     torn,
 )
 
+
+def _beside(brisk: tuple[World, ...], larger: tuple[World, ...]) -> tuple[World, ...]:
+    """Worlds that are seen through in seconds, then larger ones; each name stands for one world."""
+    taken = {world.name for world in larger}
+    named = (one._replace(name=f"{one.name}, brief") if one.name in taken else one for one in brisk)
+    return (*named, *larger)
+
+
+def _exclusion(as_published: bool, long: bool) -> tuple[World, ...]:
+    larger = exclusion.worlds(as_published, long)
+    known = {world.name for world in larger}
+    return larger if as_published else (*larger, *(one for one in exclusion.telling() if one.name not in known))
+
+
+def _balancing(as_published: bool, long: bool) -> tuple[World, ...]:
+    larger = balancing.worlds(as_published, long)
+    return larger if as_published else _beside(balancing.brisk(), larger)
+
+
+def _scaling(as_published: bool, long: bool) -> tuple[World, ...]:
+    larger = scaling.worlds(as_published, long)
+    return larger if as_published else _beside(scaling.brisk(), larger)
+
+
+def _move(as_published: bool, long: bool) -> tuple[World, ...]:
+    *first, last = torn.moves()
+    return (*_beside((*move.brisk(), *first), move.worlds(as_published, long)), last)
+
+
 _WORLDS: dict[str, Callable[[bool, bool], tuple[World, ...]]] = {
-    "hosting": lambda as_published, long: (*hosting.worlds(as_published, long), *torn.hosts()),
-    "move": lambda as_published, long: (*move.worlds(as_published, long), *torn.moves()),
-    "balancing": balancing.worlds,
-    "exclusion": exclusion.worlds,
-    "scaling": scaling.worlds,
+    "hosting": lambda as_published, long: _beside(torn.hosts(), hosting.worlds(as_published, long)),
+    "move": _move,
+    "balancing": _balancing,
+    "exclusion": _exclusion,
+    "scaling": _scaling,
     "control": control.worlds,
     "connection": connection.worlds,
     "counting": counting.worlds,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from weft.protocol import Effect, Input, Machine, Message
 
 Flight = tuple[tuple[tuple[str, str], tuple[Message, ...]], ...]
-Timers = tuple[tuple[str, str], ...]
+TimerNames = tuple[tuple[str, str], ...]
 
 
 class Choice(NamedTuple):
@@ -71,9 +71,9 @@ class View:
         return busy
 
     @property
-    def timers(self) -> Timers:
+    def timers(self) -> TimerNames:
         """The timers that are set."""
-        timers: Timers = self._look("timers", None)
+        timers: TimerNames = self._look("timers", None)
         return timers
 
     @property

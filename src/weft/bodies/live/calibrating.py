@@ -1,9 +1,9 @@
 """What do micro-batches cost on this machine? Measured on Spark, by one run of made-up records in phases.
 
-Fragments of every kind run side by side: without state, with windows, with several outputs, with a Python function, and
-two in a chain. A phase lets some of their sources give records while the others are silent, so that batches of few and
-of many fragments at once are seen; in one a single fragment gets many records. Phases come round until every fragment
-has ended its first batches, which do not count, and twice after that.
+Fragments of every kind run side by side: without state, with windows, with several outputs, with a Python function,
+with a sink of csv, and two in a chain. A phase lets some of their sources give records while the others are silent, so
+that batches of few and of many fragments at once are seen; in one a single fragment gets many records. Phases come
+round until every fragment has ended its first batches, which do not count, and twice after that.
 """
 
 from __future__ import annotations
@@ -39,13 +39,16 @@ def same(value):
     """Hands every record through Python."""
     return value.mapInPandas(lambda frames: frames, value.schema)
 '''
-ALL = ("plain", "window", "fork", "python", "chain")
-FRAGMENTS = 6  # the chain is two
+ALL = ("plain", "window", "fork", "python", "text", "chain")
+FRAGMENTS = 7  # the chain is two
 MANY = ("plain", "many")
-PHASES: tuple[tuple[str, ...], ...] = (ALL, ("plain",), ("window",), ("fork", "python"), ("chain",), MANY)
+PHASES: tuple[tuple[str, ...], ...] = (ALL, ("plain",), ("window",), ("fork", "python"), ("text", "chain"), MANY)
 """Which fragments' sources give records in each phase of a cycle."""
 STARTING = 4  # batches of each fragment that do not count
 LOOK_S = 1.5
+COOLING_MAX = 0.9
+UNTIL_COMMITTED = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "addBatch")
+"""What Spark does of a batch until its results are committed."""
 TOO_BUSY = "too few batches ended to tell what they cost: this machine is too busy, try again later"
 
 
@@ -73,6 +76,7 @@ def deployment_in(folder: Path) -> Deployment:
             _sinks("fork", "all", *(one.name for one in branches)),
         ),
         Query("python", (Operator("all", ("python",), call="handed:same", site="here"),), _sinks("python", "all")),
+        Query("text", (select("all", "text", site="here"),), (Sink("all", "csv", "out/text-all"),)),
         Query(
             "chain",
             (select("head", "chain", site="here"), select("tail", "head", site="there")),
@@ -132,7 +136,8 @@ class _Heard:
                 if took_ms is None or report["durationMs"].get("addBatch") is None:
                     continue
                 began_ms = datetime.fromisoformat(report["timestamp"].replace("Z", "+00:00")).timestamp() * 1000
-                batch = Batch(name, began_ms, began_ms + took_ms, report["numInputRows"])
+                after_ms = max(0.0, took_ms - sum(report["durationMs"].get(part, 0) for part in UNTIL_COMMITTED))
+                batch = Batch(name, began_ms, began_ms + took_ms, report["numInputRows"], after_ms)
                 self.batches[name, report["batchId"]] = batch
         if math.isinf(self._ends_s) and _started(self.batches.values()):
             cycles_s = CYCLES * len(PHASES) * PERIOD_S
@@ -177,6 +182,8 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         seen = fixed.get(fragment)
         return round(shipped_ms * pace if seen is None else max(0.0, seen - stateless_ms) / count, 1)
 
+    first_ms = _first_ms(batches, at_once, fixed, crowd)
+    second_ms = _first_ms(batches, at_once, fixed, crowd, 1)
     each_ms = [
         max(0.0, one.took_ms / (1.0 + crowd * (count - 1.0)) - fixed["plain.all"]) / one.records
         for one, count, counts in zip(batches, at_once, counting, strict=True)
@@ -190,12 +197,14 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         record_ms=round(median(each_ms) / 2, 6) if each_ms else SHIPPED.record_ms,  # read, and one operator
         crowd=crowd,
         look_ms=round(_look_ms([one for one, _ in steady]), 1),
-        first_ms=round(_first_ms(batches, at_once, fixed, crowd), 1),
-        cooling=SHIPPED.cooling,
+        first_ms=round(first_ms, 1),
+        cooling=round(min(COOLING_MAX, second_ms / first_ms), 3) if first_ms else SHIPPED.cooling,
         spread=round(spread, 3),
         cores=cores(),
         setting=f"{cores()} cores, load average {load:.1f} before",
         measured_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        text_ms=more_ms("text.all", SHIPPED.text_ms),
+        after_ms=round(median(one.after_ms / (1.0 + crowd * (count - 1.0)) for one, count in steady), 1),
     )
 
 
@@ -211,9 +220,11 @@ def _look_ms(batches: list[Batch]) -> float:
     return median(waits) if waits else SHIPPED.look_ms
 
 
-def _first_ms(batches: list[Batch], at_once: list[float], fixed: dict[str, float], crowd: float) -> float:
-    """What first batches took more than later ones would have among as many."""
-    first: dict[str, float] = {}
+def _first_ms(
+    batches: list[Batch], at_once: list[float], fixed: dict[str, float], crowd: float, number: int = 0
+) -> float:
+    """What first batches, or those of another number, took more than later ones would have among as many."""
+    taken: dict[str, list[float]] = {}
     for one, count in zip(batches, at_once, strict=True):
-        first.setdefault(one.fragment, one.took_ms / (1.0 + crowd * (count - 1.0)))
-    return median(max(0.0, took_ms - fixed[name]) for name, took_ms in first.items() if name in fixed)
+        taken.setdefault(one.fragment, []).append(one.took_ms / (1.0 + crowd * (count - 1.0)))
+    return median(max(0.0, each[number] - fixed[name]) for name, each in taken.items() if name in fixed)

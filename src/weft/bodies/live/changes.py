@@ -52,9 +52,10 @@ class Changes:
         self.beside = Beside()
         self.asked: dict[int, Asked] = {}
         self.feed: Callable[[Input], None] = lambda fact: None
-        self.hand_on: Callable[[Asked], None] = lambda asked: self.feed(Ask(asked.number))
+        self.hand_on: Callable[[Asked], None] = self.tell_desk
         self.clock_s: Callable[[], float] = time.monotonic
         self._next: dict[int, tuple[Recut, RunningPlan]] = {}
+        self._told_last = 0
         self._last_commit_ms: dict[str, float] = {}
         self._work = ThreadPoolExecutor(max_workers=1, thread_name_prefix="change")
         self._lock = threading.Lock()
@@ -137,11 +138,22 @@ class Changes:
             if weighed is None:
                 self.hand_on(asked)
             else:
-                self.feed(Ask(number))
+                self.tell_desk(asked)
         return asked
 
+    def tell_desk(self, asked: Asked) -> None:
+        """The desk hears of a wish; epochs follow the numbers of changes, so one that others passed gets another."""
+        with self._lock:
+            if asked.number < self._told_last:
+                del self.asked[asked.number]
+                self._take_number(asked)
+                for move in asked.moves:
+                    move.number = asked.number
+            self._told_last = asked.number
+        self.feed(Ask(asked.number))
+
     def _take_number(self, asked: Asked) -> int:
-        """Changes are numbered as they are asked for: epochs follow their numbers."""
+        """Changes are numbered as they are asked for."""
         asked.number = max([self.in_force.number, *self.asked]) + 1
         self.asked[asked.number] = asked
         return asked.number

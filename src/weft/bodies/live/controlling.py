@@ -14,8 +14,7 @@ from weft.bodies.live.transport import CONTROLLER, Transport
 from weft.model import Deployment, Placement
 from weft.plan import counting_hops
 from weft.protocol.control import ASKED, Advise, AskFor, Controller, Decisions, Decline, Rounds, shifts_of
-from weft.protocol.machine import Effect, Input
-from weft.protocol.moving import Ask
+from weft.protocol.machine import Effect
 
 THE_END = "the run ends"
 
@@ -27,7 +26,7 @@ class Controlling:
         self, deployment: Deployment, running: Callable[[], Placement], transport: Transport, story: Tell,
         advises: bool = False,
     ) -> None:  # fmt: skip
-        self.tell_desk: Callable[[Input], None] = lambda fact: None
+        self.tell_desk: Callable[[Asked], None] = lambda asked: None
         self._running = running
         self._rounds = Rounds(counting_hops(deployment, known_costs()[0].hop_ms), running())
         machine = Controller(CONTROLLER.role, advises=advises)
@@ -102,7 +101,7 @@ class Controlling:
     def _hand_on(self, number: int) -> None:
         asked = self._waiting.pop(number, None)
         if asked is not None:
-            self.tell_desk(Ask(asked.number))
+            self.tell_desk(asked)
 
     def _decline(self, number: int, why: str) -> None:
         asked = self._waiting.pop(number, None)

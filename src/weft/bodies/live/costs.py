@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,9 @@ from weft.plan.observing.regression import Costs, fit
 from weft.protocol.reporting import BatchWeighed
 
 BATCHES_MAX = 256
+DeclaredCost = Callable[[str, str], float | None]
+"""What a record costs an operator of a query by the file; None where it does not say."""
+
 WARMING = 3  # batches of a start that pay for what later ones find ready: compiled code, Python processes
 
 
@@ -34,12 +38,13 @@ class _Batches:
     records: deque[list[float]] = field(default_factory=lambda: deque(maxlen=BATCHES_MAX))
     work: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=BATCHES_MAX))
 
-    def costs(self) -> Costs | None:
+    def costs(self, declared_ms: DeclaredCost) -> Costs | None:
         """What the batches tell of the costs in them."""
         if not self.records:
             return None
         tasks, work_ms = np.array(self.work).T
-        return fit(np.array(self.records), tasks, work_ms)
+        declared = [declared_ms(*_named(self.query, name)) for name in self.operators]
+        return fit(np.array(self.records), tasks, work_ms, declared)
 
 
 class OperatorCosts:
@@ -68,10 +73,10 @@ class OperatorCosts:
             held.records.append(known)
             held.work.append((batch.tasks, batch.work_ms))
 
-    def weigh(self) -> None:
-        """Estimate costs anew from the batches at hand."""
+    def weigh(self, declared_ms: DeclaredCost) -> None:
+        """Estimate costs anew from the batches at hand; what these cannot tell apart, the declared costs do."""
         for held in self._batches.values():
-            found = held.costs()
+            found = held.costs(declared_ms)
             if found is not None:
                 for name, cost_ms in zip(held.operators, found.record_ms, strict=True):
                     self._known_ms[_named(held.query, name)] = cost_ms

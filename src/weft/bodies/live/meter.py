@@ -78,6 +78,7 @@ class Meter:
         self.uptime = Uptime()
         self.timed: dict[tuple[str, str], int] = {}
         self.at_source: dict[tuple[str, str], int] = {}  # of timed sources: records that wait to be taken
+        self.looked_ms: dict[str, float] = {}  # of timed sources: when that was so, by the clock of the site that reads
         self.bad: dict[tuple[str, str], int] = {}
         self.sinks: dict[str, int] = {}
         self.late: dict[str, int] = {}  # by where they were put down or counted
@@ -216,6 +217,20 @@ class Meter:
             both = [(self._born[name], self._latencies[name].spans) for name in names if name in self._born]
             spans = [span for births, held in both for born, span in zip(births, held, strict=True) if born >= since_ms]
         return Latencies(deque(spans)).summary()
+
+    def births(self, query: Query) -> list[tuple[float, float, float, int]]:
+        """Of each commit with results: when their first and last record were born, when it came (ms), how many results.
+
+        Of this run alone, the newest where there are too many.
+        """
+        names = [sink_name(query, sink) for sink in query.sinks]
+        with self._lock:
+            return [
+                (born, born + high - low, born + high, rows)
+                for name in names
+                if name in self._born
+                for born, (low, high, rows) in zip(self._born[name], self._latencies[name].spans, strict=True)
+            ]
 
     def source(self, name: str) -> int:
         """Records that a source has offered; fragments that read it side by side see the same ones."""

@@ -56,6 +56,7 @@ class Observer:
         self._period_s = 0.0
         self._counts: dict[Hashable, float] = {}
         self._spans: dict[str, int] = {}
+        self._looked: dict[str, tuple[float, float]] = {}
 
     def observe(self, at_s: float, progress: Counting, lost: Collection[str]) -> Observed:
         """What was measured up to `at_s` seconds of flow; `lost` are the sites that are down."""
@@ -66,7 +67,7 @@ class Observer:
         sources = {one.name: self.meter.source(one.name) for one in self.deployment.sources}
         # A site that is asked too much takes long batches: what it takes in a period tells nothing of what comes.
         came = {name: self.meter.came(name) for name in sources}
-        rates = {name: ObservedSource(self._per_s(("source", name), count)) for name, count in came.items()}
+        rates = {name: ObservedSource(self._source_per_s(name, count, lost)) for name, count in came.items()}
         operators = {
             stream: self._operator(stream, found.get(stream, {}), waiting.get(stream, 0), sizes.get(stream))
             for query in self.deployment.queries
@@ -83,6 +84,23 @@ class Observer:
         if before is None or self._period_s < PERIOD_S_MIN:
             return None
         return counting.came(before, count)
+
+    def _source_per_s(self, name: str, count: float, lost: Collection[str]) -> float | None:
+        """What a source gives a second, between the moments at which its site looked.
+
+        A busy machine tells late: by the moments at which that is heard a source would give nothing, then twice as
+        much. None where nothing new was told. A site that is lost tells nothing, and nothing is taken there.
+        """
+        heard_per_s, looked_ms = self._per_s(("source", name), count), self.meter.looked_ms.get(name)
+        if not looked_ms or self.deployment.source(name).site in lost:
+            return heard_per_s
+        then = self._looked.get(name)
+        if then is not None and looked_ms - then[0] < 1000 * PERIOD_S_MIN:
+            return None
+        self._looked[name] = (looked_ms, count)
+        if then is None:
+            return None
+        return round(counting.came(then[1], count) / (looked_ms - then[0]) * 1000, 6)
 
     def _per_s(self, what: Hashable, count: float | None) -> float | None:
         new = None if count is None else self._new(what, count)

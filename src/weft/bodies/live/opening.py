@@ -15,7 +15,7 @@ from weft.bodies.live.last_run import last_measured
 from weft.bodies.live.rates import kept_rates
 from weft.bodies.live.resuming import CLOSING, Removal, Resuming
 from weft.bodies.live.state import CannotRun, State, why_not_delivered
-from weft.model import Deployment, PartitionAt, Placement
+from weft.model import CrashAt, Deployment, PartitionAt, Placement
 from weft.plan import PLANNERS, NoPlacement, counting_hops, place
 from weft.plan.observing.measured import with_measured, with_series
 from weft.spark.channels.kinds import MIRROR
@@ -37,10 +37,13 @@ class Options:
     state: Path | None = None
     measured: bool = True  # off only to find out what measuring costs
     file: Path | None = None  # which the deployment was read from
+    apart: bool = False  # sites are processes that others start, and share no folder with the desk
 
 
-def refuse_house(deployment: Deployment, embedded: bool) -> None:
-    """Refuse what needs sites in processes of their own, or sites that share no folder."""
+def refuse_house(deployment: Deployment, embedded: bool, apart: bool = False) -> None:
+    """Refuse what needs sites in processes of their own, or sites that share no folder, or sites that do."""
+    if apart:
+        refuse_apart(deployment)
     mirrored = deployment.channels.uses(MIRROR)
     if mirrored and embedded:
         raise CannotRun("channels: `mirror` is for sites in processes of their own: use --processes")
@@ -48,6 +51,29 @@ def refuse_house(deployment: Deployment, embedded: bool) -> None:
         raise CannotRun(
             "scenario: live, `partition` is for sites that share no folder: `channels: {kind: mirror}` and --processes"
         )
+
+
+def refuse_apart(deployment: Deployment) -> None:
+    """Refuse a deployment that sites without a common folder cannot run; CannotRun says what is missing."""
+    lacking = []
+    if deployment.desk is None:
+        lacking.append("`desk`, where the desk listens")
+    if deployment.keys is None:
+        lacking.append("`keys`, the folder that `weft keys` made")
+    lacking += [f"`address` of site {site.name}" for site in deployment.sites if site.address is None]
+    if deployment.channels.kind != MIRROR:
+        lacking.append("`channels: {kind: mirror}`")
+    for query in deployment.queries:
+        lacking += [f"`site` of the sink of {query.name}" for sink in query.sinks if sink.site is None]
+    if lacking:
+        raise CannotRun(f"--apart is for sites that share no folder; the file does not say {', '.join(lacking)}")
+    if any(isinstance(happening, CrashAt) for happening in deployment.scenario):
+        raise CannotRun("--apart: a desk cannot kill processes of other machines; leave `crash` out of the scenario")
+    if deployment.control.share is not None:
+        raise CannotRun("--apart: sites of other machines do not know what queries share; leave out `control.share`")
+    late = [f"{query.name}.{one.name}" for query in deployment.queries for one in query.operators if one.late]
+    if late:
+        raise CannotRun(f"--apart: late records of {late[0]} have no site to be kept at; leave out its `late`")
 
 
 class Opening:
@@ -69,7 +95,7 @@ class Opening:
             raise CannotRun(f"policy {self.deployment.control.place.policy} is not there yet")
         for message in beside_state(self.deployment, str(self.state.path)):
             raise CannotRun(message)
-        for claim in claims_of(self.deployment, self.state.folders):
+        for claim in claims_of(self.deployment, self.state.folders) if not self.options.apart else ():
             # What is on its way lies beside the folder itself.
             why_not = why_not_delivered(claim.path, claim.hidden) if claim.has_path else None
             if why_not:
@@ -106,7 +132,8 @@ class Opening:
             return self._resuming().removal()
 
     def _resuming(self) -> Resuming:
-        return Resuming(self.state, self.deployment, identity(self.deployment), self.options.file)
+        parts = identity(self.deployment)
+        return Resuming(self.state, self.deployment, parts, self.options.file, not self.options.apart)
 
     def look(self) -> Placement:
         """Refuse what can be refused before the state is taken; where everything is to run."""

@@ -57,7 +57,7 @@ class Parts:
                 balance, changes, self.controlling, self.reports, lambda text: story(f"# {text}"), advises
             )
         self.feedback = DeskFeedback(changes, self.reports) if deployment.control.relief is not None else None
-        self.controlling.tell_desk, changes.hand_on = self.desk.tell, self.controlling.wish
+        self.controlling.tell_desk, changes.hand_on = changes.tell_desk, self.controlling.wish
 
     def start(self) -> None:
         """Let sites take orders; the desk gives none yet."""

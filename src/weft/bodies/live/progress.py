@@ -90,6 +90,7 @@ class Progress:
             for one in now.waiting:
                 if one.segments is None and one.stream in timed:
                     self.meter.at_source[fragment.id, one.stream] = one.records
+                    self.meter.looked_ms[one.stream] = self.inbox.at_ms(fragment.site)
             for sink, rows in now.sinks.items():
                 self.meter.holds(sink, rows)
             for place, rows in now.late.items():
@@ -101,8 +102,13 @@ class Progress:
                 self.meter.bad["recording", source] = bad
         if self._to_weigh:
             self._to_weigh = False
-            self.costs.weigh()
+            self.costs.weigh(self._declared_ms)
         self._keep()
+
+    def _declared_ms(self, query: str, operator: str) -> float | None:
+        flow, stream = dataflow(self.meter.deployment), f"{query}.{operator}"
+        cost = flow.node(stream).operator.cost_ms if flow.makes(stream) else None
+        return None if cost is None else cost.mean_ms
 
     def forget(self, queries: Collection[str]) -> None:
         """Drop what was weighed of operators of some queries."""
@@ -230,7 +236,10 @@ class Progress:
         return records_out(flow, query, fragment, now.committed, counted.operators, records_in)
 
     def sites(self, deployment: Deployment, flowing_s: float | None) -> dict[str, dict[str, Any]]:
-        """Utilisation (CPU time of tasks over elapsed time and capacity), also of the quota; the longest backlog."""
+        """Utilisation, also of the quota, and the longest backlog.
+
+        CPU time of tasks over elapsed time and capacity; of a site with a cap the time of batches, where that is more.
+        """
         elapsed_s = max(1e-9, time.monotonic() - flowing_s) if flowing_s else 0.0
         found = {}
         for site in deployment.sites:

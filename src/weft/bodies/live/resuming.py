@@ -52,10 +52,13 @@ class Removal:
 
 
 class Resuming:
-    """A run's way into its state folder."""
+    """A run's way into its state folder; `sinks`: those of the deployment are on this machine."""
 
-    def __init__(self, state: State, deployment: Deployment, parts: dict[str, Any], file: Path | None = None) -> None:
+    def __init__(
+        self, state: State, deployment: Deployment, parts: dict[str, Any], file: Path | None = None, sinks: bool = True
+    ) -> None:
         self.state = state
+        self.sinks = sinks
         self.file = "" if file is None else str(Path(file).resolve())
         self.deployment = deployment
         self.parts = parts
@@ -111,6 +114,8 @@ class Resuming:
     def open(self) -> dict[str, Any] | None:
         """Take up the state as it was left, or begin one; the summary of a run that was finished before."""
         record = self._record(fresh=False)
+        if record is not None and not self.sinks:
+            self._refuse_new_queries()
         again = () if record is None else coming_again(self.state, queries_in(self.parts), self._claims())
         standings = self.standings(record, again)
         self.state.sweep()
@@ -127,6 +132,18 @@ class Resuming:
         self.claim(record, standings)
         finished = self.state.read("finished.json")
         return None if finished is None else self._finished(finished)
+
+    def _refuse_new_queries(self) -> None:
+        """Refuse queries that the plan does not have where what they may have left lies at sites of other machines."""
+        held = journal.read(self.state)
+        if held is not None:
+            new = queries_in(self.parts) - {stream.partition(".")[0] for stream in held.placement.homes}
+            if new:
+                names = ", ".join(sorted(new))
+                raise CannotRun(
+                    f"{self.state.path} goes on without {names}: with --apart queries do not come to a run that was "
+                    "begun, since sites may hold what they left; take them out of the file"
+                )
 
     def join(self, fresh: bool) -> None:
         """Take up a state whose sites run on while the desk was away; CannotRun with another file, or to start over."""
@@ -159,7 +176,7 @@ class Resuming:
         return record
 
     def _claims(self) -> list[Claim]:
-        return claims_of(self.deployment, self.state.folders)
+        return claims_of(self.deployment, self.state.folders) if self.sinks else []
 
     def standings(self, record: Record | None, again: Sequence[str] = ()) -> list[SinkStanding]:
         """How each sink stands to this run; CannotRun at the first that is another's."""

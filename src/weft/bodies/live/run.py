@@ -61,7 +61,7 @@ class Run:
         self._beside = Beside() if held is None else held.beside.of_file(as_written(deployment))
         self._control = deployment.control
         self._followed: int | None = None
-        self.deployment = deployment = to_run(deployment, self.state, options.fresh)
+        self.deployment = deployment = to_run(deployment, self.state, options.fresh, not options.apart)
         self.meter = Meter(deployment)
         self.placement = Placement()
         self.phase = "starting"
@@ -81,7 +81,7 @@ class Run:
 
     def go(self, watch: Callable[[Run], None] = lambda run: None) -> dict[str, Any]:
         """Run to the end asked for, and give the summary; `watch` is called now and then, to show how it goes."""
-        refuse_house(self.deployment, self._house is EmbeddedSites)
+        refuse_house(self.deployment, self._house is EmbeddedSites, self.options.apart)
         self.placement = self._opening.look()
         self.state.lock()
         story = None

@@ -13,19 +13,20 @@ from weft.spark.storage.disk import Damaged
 from weft.spec import SpecError
 
 
-def to_run(deployment: Deployment, state: State, fresh: bool) -> Deployment:
+def to_run(deployment: Deployment, state: State, fresh: bool, data: bool = True) -> Deployment:
     """A deployment as desk and sites run it: with guards, with what is shared, and what runs in real time.
 
-    What came and went while it ran before counts, too; CannotRun where that does not go with the file any more.
+    What came and went while it ran before counts, too; CannotRun where that does not go with the file any more. Without
+    `data` the files that sources read need not be on this machine.
     """
     held = None if fresh else held_by(state)
     written = as_written(deployment)
     if held is None or not held.beside.of_file(written):
-        whole = valid(written)
+        whole = valid(written, data)
     else:
-        valid(written)
+        valid(written, data)
         try:
-            whole = valid(held.beside.applied(written))
+            whole = valid(held.beside.applied(written), data)
         except SpecError as error:
             told = "; ".join(f"{problem.field}: {problem.message}" for problem in error.errors)
             raise CannotRun(

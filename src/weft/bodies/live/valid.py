@@ -9,9 +9,12 @@ from weft.spec import SpecError, validate, with_named_reads
 BUILT = "deployment"
 
 
-def valid(deployment: Deployment) -> Deployment:
-    """The deployment, its SQL as if read from a file; SpecError tells everything that is wrong with it at once."""
-    errors, _ = validate(deployment)
+def valid(deployment: Deployment, data: bool = True) -> Deployment:
+    """The deployment, its SQL as if read from a file; SpecError tells everything that is wrong with it at once.
+
+    Without `data` the files that sources read need not be here.
+    """
+    errors, _ = validate(deployment, data)
     wrong = [error for error in errors if error.field not in _written_out(deployment)]
     if wrong:
         raise SpecError(BUILT, wrong)

@@ -12,7 +12,7 @@ from weft.bodies.twin.loop.kernel import advance, settle, start_sources
 from weft.bodies.twin.loop.measures import Measures
 from weft.bodies.twin.loop.one_event_visits import cut_off
 from weft.bodies.twin.loop.sending import shorten
-from weft.bodies.twin.setup.layout import Layout
+from weft.bodies.twin.setup.layout import NS_PER_MS, Layout, Recut
 from weft.bodies.twin.setup.memory_builder import LINE, aligned
 
 
@@ -161,7 +161,21 @@ class Plane:
         hands.rehome(self.m, self.x, self.layout.operators[operator], there, self.now_ns)
         for sink in self.layout.followers.get(operator, ()):
             self.m[sink + c.HOME] = there
+        for name, recut in self.layout.recut.get((operator, site), {}).items():
+            self._recut(self.layout.sites[name], recut)
         shorten(self.m, self._makers)
+
+    def _recut(self, s: int, recut: Recut) -> None:
+        """Batches of a site cost something else from now on; where they close windows no more, nothing is kept back."""
+        m = self.m
+        after_ns = min(round(recut.fixed_ms * NS_PER_MS), round(recut.after_ms * NS_PER_MS))
+        m[s + c.BASE], m[s + c.AFTER] = round(recut.fixed_ms * NS_PER_MS) - after_ns, after_ns
+        if not recut.closes_windows and m[s + c.KEPT] != c.NOBODY:
+            m[m[s + c.KEPT_END] + c.NEXT] = m[s + c.OUT]
+            if m[s + c.OUT] == c.NOBODY:
+                m[s + c.OUT_END] = m[s + c.KEPT_END]
+            m[s + c.OUT], m[s + c.KEPT] = m[s + c.KEPT], c.NOBODY
+        m[s + c.CLOSES] = int(recut.closes_windows)
 
     def start_instance(self, operator: tuple[str, str], site: str) -> None:
         """One more instance of an operator takes its share of the records, at a site."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
+from weft.model.wishes import Wish
+
 Key = tuple[str, str]
 Scaling = tuple[float, Literal["start", "stop"], str, str]
 """When an instance of which operator (`query.operator`) starts or stops at which site."""
+TimedWish = tuple[float, Wish]
+"""When what is wished."""
 
 
 class Records(Protocol):

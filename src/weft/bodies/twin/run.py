@@ -14,9 +14,9 @@ from weft.bodies.twin.outcome.gather import gather
 from weft.bodies.twin.outcome.result import Result
 from weft.bodies.twin.outcome.warn import before_warnings, overflow_warning
 from weft.bodies.twin.plane import Overflow, Plane
-from weft.bodies.twin.records import Scaling
+from weft.bodies.twin.records import Scaling, TimedWish
 from weft.bodies.twin.setup.adding import with_coming
-from weft.bodies.twin.setup.asking import CannotRun, check_instances, check_options, check_placement, check_times
+from weft.bodies.twin.setup.asking import CannotRun, check_asked, check_options, check_placement, check_times
 from weft.bodies.twin.setup.flows import TooFine
 from weft.bodies.twin.setup.layout import Discipline, Options, lay_out
 from weft.bodies.twin.setup.on_spark import on_spark, site_of, told
@@ -51,6 +51,7 @@ def run(
     records_max: int = RECORDS_MAX,
     capacities: tuple[tuple[float, str, float], ...] = (),
     instances: tuple[Scaling, ...] = (),
+    wishes: tuple[TimedWish, ...] = (),
     move_ms_per_record: float = MOVE_MS_PER_RECORD,
     progress: Progress | None = None,
     observe_s: float | None = None,
@@ -58,7 +59,8 @@ def run(
 ) -> Result:
     """Simulates a deployment; the same seed gives the same result, bit for bit, but for `wall_s`.
 
-    `capacities` are changes `(at_s, site, capacity)`, `instances` are `(at_s, start | stop, query.operator, site)`.
+    `capacities` are changes `(at_s, site, capacity)`, `instances` are `(at_s, start | stop, query.operator, site)`,
+    `wishes` are `(at_s, wish)` for the ideal model, judged when their time has come.
     `discipline` and `drop_late` stand for the file's `serve`. `latency` is counted from the record that let a result be
     emitted, or from the youngest that contributed to it. Ctrl-C ends a run with the results so far. With `observe_s`
     the result also holds what was observed in each period of so many seconds. With `costs` of micro-batches it is
@@ -69,7 +71,7 @@ def run(
     discipline = serve.discipline if discipline is None else discipline
     check_times(seconds, warmup_s)
     check_options(discipline, latency)
-    check_instances(deployment, instances)
+    check_asked(deployment, instances, wishes, on_spark=costs is not None)
     if not deployment.sources:
         raise CannotRun("the deployment has no source: nothing would ever happen")
     control = deployment.control
@@ -85,7 +87,7 @@ def run(
     rates = ideal_rates(deployment)
     options = Options(
         discipline, latency == "contributing", records_max,
-        steady=not capacities and not instances and not interrupts(deployment) and observe_s is None,
+        steady=not capacities and not instances and not wishes and not interrupts(deployment) and observe_s is None,
         drop_late=serve.drop_late if drop_late is None else drop_late, shared=shared,
     )  # fmt: skip
     try:
@@ -93,7 +95,9 @@ def run(
     except TooFine as error:
         raise CannotRun(str(error)) from error
     begins = begins if costs is None else (deployment, placement)
-    steering = Steering(deployment, placement, plane, capacities, move_ms_per_record, instances, begins, control)
+    steering = Steering(
+        deployment, placement, plane, capacities, move_ms_per_record, instances, begins, control, wishes
+    )
     observed: list[Observed] = []
     feeding = _observe(deployment, plane, steering, observe_s, observed, costs is None)
     warnings = before_warnings(deployment, placement, rates)
@@ -107,18 +111,24 @@ def run(
     moves, outages = tuple(steering.wishing.moves), tuple(steering.hosting.outages)
     result = gather(deployment, placement, plane, warnings, moves, tuple(steering.carrier.story), outages)
     result.observed, result.shared = observed, shared_streams(asked[0])
-    result.placement_at_end = steering.running().as_json()
+    ended = steering.running()
+    result.placement_at_end = result.placement if ended is placement else ended.as_json()
     if costs is not None:
         for query, later in zip(deployment.queries, plane.measures.after_start, strict=True):
             result.queries[query.name]["after_start_ms"] = later.summary()
         result = told(*asked, result, costs)
     _tell_decisions(result, deployment, steering, feeding, site_of if costs is not None else str)
     result.wall_s = round(time.perf_counter() - began, 6)
+    _draw(result, plot)
+    return result
+
+
+def _draw(result: Result, plot: str | None) -> None:
+    """Draws the result into a file, where one is named."""
     if plot is not None:
         from weft.bodies.twin.outcome.plot import draw
 
         draw(result, plot)
-    return result
 
 
 def _tell_decisions(

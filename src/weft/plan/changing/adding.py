@@ -12,7 +12,7 @@ from dataclasses import replace
 from weft.model import Control, Deployment, Placement, Query, Sharing
 from weft.model.wishes import AddQuery, By
 from weft.plan import NoPlacement, place
-from weft.plan.changing.next_plan import why_taken
+from weft.plan.changing.next_plan import why_taken, why_unread
 from weft.plan.changing.running_plan import Impossible
 from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.dataflow.sharing import are_together, is_on, shared, stands_by_meaning
@@ -28,8 +28,10 @@ def coming(
 ) -> AddQuery | Impossible:  # fmt: skip
     """The wish for queries, as they were read, to come to a deployment that runs so; `control` is the file's own."""
     taken = why_taken(deployment, queries)
-    if taken is not None:
-        return Impossible(taken)
+    unread = why_unread(replace(deployment, queries=(*deployment.queries, *queries)), queries)
+    why_not = taken or unread
+    if why_not is not None:
+        return Impossible(why_not)
     names = {query.name for query in queries}
     written = _written(deployment, queries, control)
     whole = replace(deployment, queries=(*deployment.queries, *written))

@@ -208,14 +208,14 @@ def _added(now: RunningPlan, wish: AddQuery, rules: Rules) -> tuple[Deployment, 
         before = deployment.sharing or Sharing(now.deployment.queries)
         stands = {**before.stands, **(wish.sharing.stands if wish.sharing is not None else {})}
         deployment = replace(deployment, sharing=Sharing((*before.written, *wish.written), stands))
-    placement, flow = now.placement, dataflow(deployment)
+    unread = why_unread(deployment, wish.queries)
+    if unread is not None:
+        return Impossible(unread)
+    placement = now.placement
     streams = [f"{query.name}.{operator.name}" for query in wish.queries for operator in query.operators]
     for stream in streams:
         if stream not in wish.homes:
             return Impossible(f"the placement puts {stream} nowhere")
-        unknown = [one for one in flow.node(stream).inputs if not flow.makes(one) and one not in flow.sources]
-        if unknown:
-            return Impossible(f"{stream} reads {unknown[0]}, which is not there")
         placement = placement.put(stream, wish.homes[stream], wish.reasons.get(stream, wish.reason))
     paths = rules.paths
     why_not = _first(why_impossible(deployment, placement, one, wish.homes[one], paths) for one in streams)
@@ -228,6 +228,14 @@ def why_taken(deployment: Deployment, queries: Iterable[Query]) -> str | None:
     """Why queries cannot have the names they have; None where they can."""
     names = {query.name for query in deployment.queries}
     return _first(_taken(deployment.query(query.name)) for query in queries if query.name in names)
+
+
+def why_unread(deployment: Deployment, queries: Iterable[Query]) -> str | None:
+    """Why queries of a deployment cannot read what they read; None where all of it is there."""
+    flow = dataflow(deployment)
+    nodes = [flow.node(f"{query.name}.{operator.name}") for query in queries for operator in query.operators]
+    gone = ((node, one) for node in nodes for one in node.inputs if not flow.makes(one) and one not in flow.sources)
+    return _first(f"{node.stream} reads {one}, which is not there" for node, one in gone)
 
 
 def _with_added(now: RunningPlan, wish: AddQuery, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:

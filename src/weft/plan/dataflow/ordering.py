@@ -12,7 +12,7 @@ from weft.model import Cost, Dataflow, Deployment, Operator, Placement, Query, W
 from weft.plan.dataflow.event_times import time_column_of
 from weft.spec import AT_ONCE, is_ordering, is_stateful, order_of, with_ordered_time, with_reads_from
 
-__all__ = ["COST_MS", "guards_of", "is_ordering", "orders_before", "with_guards", "with_ordering"]
+__all__ = ["COST_MS", "guards_of", "hold_notes", "is_ordering", "orders_before", "with_guards", "with_ordering"]
 
 COST_MS = 0.005
 """Work per record: 100,000 records take half a second of one core, on Spark."""
@@ -24,6 +24,15 @@ def with_ordering(deployment: Deployment) -> Deployment:
     if queries == deployment.queries:
         return deployment
     return replace(deployment, queries=queries, control=replace(deployment.control, order=None))
+
+
+def hold_notes(deployment: Deployment) -> list[str]:
+    """What users are told of latencies behind an operator that puts records in order, one line a query."""
+    return [
+        f"{query.name}: `order` holds records back for as long as their delays teach; latencies shown are without that"
+        for query in with_ordering(deployment).queries
+        if any(is_ordering(operator) for operator in query.operators)
+    ]
 
 
 def guards_of(query: Query, name: str) -> tuple[str, ...]:

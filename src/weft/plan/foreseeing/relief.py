@@ -10,39 +10,38 @@ end. So it is waited until work is about to pile up at the site, which is when a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from weft.model import Deployment, Observed, Placement, dataflow
 from weft.plan.foreseeing.outlook import Expected, Outlook, outlook
 from weft.plan.foreseeing.telling import HotSpot, Relief, expectation, numbers, told
-from weft.plan.foreseeing.trials import Trial, fullest, hopeless, is_free, over_ms, trials
+from weft.plan.foreseeing.trials import Trial, fullest, hopeless, is_free, over_ms, queries_at, trials
 from weft.plan.observing.forecast import AUTO
 
 LEAVING_MAX = 4
+SPOTS_MAX = 4  # in one look; the others are there at the next
 TRIED_MAX, SITES_MAX = 8, 16  # operators and sites that are tried, so that a look ends in seconds in any deployment
 SOON_STEPS = 2  # a promise that breaks so soon cannot wait for a second look
 FAR_LESS = 0.5
 FULL = 1.0  # where a site is asked for more than this of what it can do, work piles up
 
 
-def relief(
+def reliefs(
     deployment: Deployment, past: Sequence[Observed], running: Placement, horizon_s: float, method: str = AUTO
-) -> Relief | None:
-    """What relieves the first promise that is expected to break within the horizon; None where none is.
+) -> list[Relief]:
+    """What relieves the promises that are expected to break within the horizon, the first ones first; one for a site.
 
     Unless that is soon, it must have been expected at the look before, too, for what one look sees may be chance, and
     work must be about to pile up.
     """
     if not past or any(node.stream not in running.homes for node in dataflow(deployment).nodes):
-        return None
+        return []
     seen = outlook(deployment, past, running, horizon_s, method)
     stays = seen.expected(running)
-    spot = hot_spot(seen, running, stays)
-    if spot is None or not (spot.soon or _piles_up(stays, spot.site)):
-        return None
-    if not spot.soon and not _was_seen(deployment, past[:-1], running, horizon_s, method):
-        return None
-    return _relieved(seen, running, stays, spot)
+    spots = [one for one in hot_spots(seen, running, stays) if one.soon or _piles_up(stays, one.site)]
+    known = None if all(one.soon for one in spots) else _seen_before(deployment, past[:-1], running, horizon_s, method)
+    due = [one for one in spots if one.soon or (known is not None and one.query in known)]
+    return [_relieved(seen, running, stays, spot) for spot in due[:SPOTS_MAX]]
 
 
 def _piles_up(stays: Expected, site: str) -> bool:
@@ -50,51 +49,62 @@ def _piles_up(stays: Expected, site: str) -> bool:
     return max(stays.busy[site][:SOON_STEPS]) >= FULL
 
 
-def _was_seen(
+def _seen_before(
     deployment: Deployment, past: Sequence[Observed], running: Placement, horizon_s: float, method: str
-) -> bool:
+) -> set[str]:
+    """The queries whose promises were expected to break at the look before."""
     if not past:
-        return False
+        return set()
     seen = outlook(deployment, past, running, horizon_s, method)
-    return hot_spot(seen, running, seen.expected(running)) is not None
+    return {one.query for one in hot_spots(seen, running, seen.expected(running))}
 
 
-def hot_spot(seen: Outlook, running: Placement, stays: Expected) -> HotSpot | None:
-    """The promise that is expected to break first, of those that sites have to do with."""
-    found: list[tuple[int, float, HotSpot]] = []
+def hot_spots(seen: Outlook, running: Placement, stays: Expected) -> list[HotSpot]:
+    """The promises that are expected to break, of those that sites have to do with, and where: each site once.
+
+    A promise may be lost at several sites: where records wait longest, and wherever work piles up.
+    """
+    found: list[tuple[tuple[int, float, float], HotSpot]] = []
     for query in seen.deployment.queries:
         promised_ms = query.promise.latency_ms
         if promised_ms is None or hopeless(seen, query.name):
             continue
         latency_ms = stays.latency_ms[query.name]
         step = next((at for at, ms in enumerate(latency_ms) if ms > promised_ms), None)
-        homes = {running.homes[node.stream] for node in dataflow(seen.deployment).behind(query.name)}
+        homes = sorted({running.homes[node.stream] for node in dataflow(seen.deployment).behind(query.name)})
         if step is None or not homes:
             continue
-        site = max(sorted(homes), key=lambda name: stays.waits[name][step].total_ms)
         in_s = seen.step_s * (step + 1)
-        spot = HotSpot(query.name, promised_ms, latency_ms[step], in_s, site, step < SOON_STEPS)
-        found.append((step, -latency_ms[-1] / promised_ms, spot))
-    return min(found, key=lambda one: one[:2])[2] if found else None
+        waits = {site: stays.waits[site][step].total_ms for site in homes}
+        slowest = max(homes, key=lambda site: waits[site])
+        for site in homes:
+            if site == slowest or _piles_up(stays, site):
+                spot = HotSpot(query.name, promised_ms, latency_ms[step], in_s, site, step < SOON_STEPS)
+                found.append(((step, -latency_ms[-1] / promised_ms, -waits[site]), spot))
+    first: dict[str, HotSpot] = {}
+    for _, spot in sorted(found, key=lambda one: one[0]):
+        first.setdefault(spot.site, spot)
+    return list(first.values())
 
 
 def _relieved(seen: Outlook, running: Placement, stays: Expected, spot: HotSpot) -> Relief:
     leaving = _may_leave(seen, running, spot.site)[:TRIED_MAX]
     sites = _may_take(seen, stays, spot.site)[:SITES_MAX]
+    own = queries_at(seen, running, spot.site)
     tried: list[Trial] = []
     for stream in leaving:
-        found = list(trials(seen, running, stays, {}, stream, sites))
+        found = list(trials(seen, running, stays, {}, stream, sites, own))
         tried += found
         keeping = sorted((one for one in found if one.keeps), key=fullest)
         if keeping:
             return told(seen, stays, spot, keeping[0], tried, keeping[1:])
-    several = _one_by_one(seen, running, stays, leaving, sites)
+    several = _one_by_one(seen, running, stays, leaving, sites, own)
     tried += several
     if several and several[-1].keeps:
         return told(seen, stays, spot, several[-1], tried, [])
     harmless = [one for one in tried if not one.harms]
     best = min(harmless, key=lambda one: (one.over_ms, len(one.homes)), default=None)
-    before_ms = over_ms(seen, stays)
+    before_ms = over_ms(seen, stays, stays, own)
     if best is not None and best.over_ms < before_ms and best.over_ms <= FAR_LESS * before_ms:
         return told(seen, stays, spot, best, tried, [])
     why = f"no site keeps all promises or breaks them far less, of {', '.join(sites) or 'none'}"
@@ -124,17 +134,18 @@ def _may_leave(seen: Outlook, running: Placement, site: str) -> list[str]:
 
 
 def _one_by_one(
-    seen: Outlook, running: Placement, stays: Expected, leaving: Sequence[str], sites: Sequence[str]
-) -> list[Trial]:
+    seen: Outlook, running: Placement, stays: Expected, leaving: Sequence[str], sites: Sequence[str],
+    own: Collection[str],
+) -> list[Trial]:  # fmt: skip
     """One operator after another leaves for where that helps most, until all promises are kept."""
     made: list[Trial] = []
     homes: Mapping[str, str] = {}
     for stream in leaving:
         if stream in homes or len(homes) >= LEAVING_MAX:
             continue
-        found = [one for one in trials(seen, running, stays, homes, stream, sites) if not one.harms]
+        found = [one for one in trials(seen, running, stays, homes, stream, sites, own) if not one.harms]
         best = min(found, key=lambda one: one.over_ms, default=None)
-        if best is None or best.over_ms >= (made[-1].over_ms if made else over_ms(seen, stays)):
+        if best is None or best.over_ms >= (made[-1].over_ms if made else over_ms(seen, stays, stays, own)):
             continue
         made.append(best)
         homes = best.homes

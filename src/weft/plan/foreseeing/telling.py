@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.plan.foreseeing.outlook import Expected, Outlook
-from weft.plan.foreseeing.trials import Trial
+from weft.plan.foreseeing.trials import Trial, keeps_all
 
 TOLD_MAX = 8
 
@@ -44,7 +44,9 @@ def told(
     sites = " and ".join(dict.fromkeys(chosen.homes.values()))
     if chosen.keeps:
         keep = "keep" if " and " in sites else "keeps"
-        then = f"{sites} {keep} all promises; " + (f"next best {_goes(others[0])}" if others else "no other site does")
+        there = "" if keeps_all(seen, chosen.expected) else " there"
+        next_best = f"next best {_goes(others[0])}" if others else "no other site does"
+        then = f"{sites} {keep} all promises{there}; {next_best}"
     else:
         after_ms = chosen.expected.latency_ms[spot.query][-1]
         then = f"{_time(after_ms)} at {sites}, and nowhere less, against {_time(stays.latency_ms[spot.query][-1])} here"

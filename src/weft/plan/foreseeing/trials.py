@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.model import Operator, Placement, dataflow
@@ -20,20 +20,24 @@ class Trial:
     placement: Placement
     expected: Expected
     over_ms: float
-    """By how much promises would be broken at the horizon, all together."""
+    """By how much promises would be broken at the horizon, of those that the site has to do with or that are harmed."""
     harms: bool
     """Whether it fills a site beyond its quota, or breaks a promise that would be kept."""
 
     @property
     def keeps(self) -> bool:
-        """Whether no promise breaks any more."""
+        """Whether no promise breaks any more that the site has to do with."""
         return not self.harms and self.over_ms <= 0
 
 
 def trials(
-    seen: Outlook, running: Placement, stays: Expected, homes: Mapping[str, str], stream: str, sites: Sequence[str]
-) -> Iterator[Trial]:
-    """What would come of an operator at each site to which it may go, beside others that leave already."""
+    seen: Outlook, running: Placement, stays: Expected, homes: Mapping[str, str], stream: str, sites: Sequence[str],
+    own: Collection[str],
+) -> Iterator[Trial]:  # fmt: skip
+    """What would come of an operator at each site to which it may go, beside others that leave already.
+
+    `own` are the queries that the site has to do with which it leaves.
+    """
     for site in sites:
         placement = _moved(seen, running, homes, stream, site)
         if placement is None:
@@ -43,7 +47,7 @@ def trials(
         filled = [name for name in set(going.values()) if expected.busy[name][-1] > seen.deployment.site(name).quota]
         harms = bool(filled) or any(_breaks(seen, stays, expected, name) for name in seen.bias_ms)
         named = {name: to for name, to in going.items() if not is_ordering(_operator(seen, name))}
-        yield Trial(named, placement, expected, over_ms(seen, expected), harms)
+        yield Trial(named, placement, expected, over_ms(seen, expected, stays, own), harms)
 
 
 def _moved(seen: Outlook, running: Placement, homes: Mapping[str, str], stream: str, site: str) -> Placement | None:
@@ -84,10 +88,32 @@ def _breaks(seen: Outlook, stays: Expected, then: Expected, query: str) -> bool:
     return max(then.latency_ms[query]) > promised_ms >= max(stays.latency_ms[query])
 
 
-def over_ms(seen: Outlook, then: Expected) -> float:
-    """By how much promises would be broken at the horizon, all together; those that no site can help left out."""
-    promised = {name: seen.deployment.query(name).promise.latency_ms or math.inf for name in seen.bias_ms}
-    return sum(max(0.0, then.latency_ms[name][-1] - promised[name]) for name in promised if not hopeless(seen, name))
+def queries_at(seen: Outlook, running: Placement, site: str) -> set[str]:
+    """The queries with a promise on whose way something runs at a site."""
+    flow = dataflow(seen.deployment)
+    return {name for name in seen.bias_ms if any(running.homes[node.stream] == site for node in flow.behind(name))}
+
+
+def over_ms(seen: Outlook, then: Expected, stays: Expected, own: Collection[str]) -> float:
+    """By how much promises of some queries would be broken at the horizon, and more than now those of others.
+
+    What is late elsewhere is another move's to help; what no site can help is left out.
+    """
+    found = 0.0
+    for name in seen.bias_ms:
+        if not hopeless(seen, name):
+            over = _over_ms(seen, then, name)
+            found += over if name in own else max(0.0, over - _over_ms(seen, stays, name))
+    return found
+
+
+def keeps_all(seen: Outlook, then: Expected) -> bool:
+    """Whether no promise breaks anywhere, but for those that no site can help."""
+    return not any(_over_ms(seen, then, name) > 0 and not hopeless(seen, name) for name in seen.bias_ms)
+
+
+def _over_ms(seen: Outlook, then: Expected, query: str) -> float:
+    return max(0.0, then.latency_ms[query][-1] - (seen.deployment.query(query).promise.latency_ms or math.inf))
 
 
 def hopeless(seen: Outlook, query: str) -> bool:

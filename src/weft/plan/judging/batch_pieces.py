@@ -38,8 +38,8 @@ class Outgoing:
 class BatchPiece:
     """A fragment: what it reads, what a batch of it costs alone on the machine, and what it gives.
 
-    `closes_windows`: what it gives waits for the watermark, which moves from one batch to the next. Channels come with
-    the delay of the links that are emulated on their way.
+    `after_ms` of the cost comes after the commit. `closes_windows`: what it gives waits for the watermark, which moves
+    from one batch to the next. Channels come with the delay of the links that are emulated on their way.
     """
 
     id: str
@@ -51,6 +51,7 @@ class BatchPiece:
     closes_windows: bool
     outgoing: tuple[Outgoing, ...]
     taken_per_s: float = 0.0
+    after_ms: float = 0.0
 
     @property
     def rehearsed(self) -> int:
@@ -95,11 +96,12 @@ def _piece(
         Intake(name, rates.per_s[name], flow.sources[name].facts.born_outside_spark) for name in fragment.sources
     )
     taken_per_s = sum(one.per_s for one in intakes) + sum(_rate(rates, stream) for stream in fragment.channels)
-    outgoing = []
+    outgoing, texts = [], 0
     for stream in fragment.outputs:
         outgoing.append(Outgoing(stream, None, _share(_rate(rates, stream), taken_per_s)))
     for outlet in flow.outlets:
         if outlet.name in fragment.sinks:
+            texts += outlet.sink.facts.text
             outgoing.append(Outgoing(None, outlet.query, _share(_rate(rates, outlet.stream), taken_per_s)))
     work_ms = costs.record_ms * taken_per_s
     for node in map(flow.node, fragment.streams):
@@ -111,20 +113,25 @@ def _piece(
         fragment.site,
         intakes,
         channels,
-        _fixed_ms(fragment, operators, costs),
+        _fixed_ms(fragment, operators, texts, costs),
         _share(work_ms, taken_per_s),
         kept is not None and bool(keys_of(kept)) and not updates,
         tuple(outgoing),
         taken_per_s,
+        costs.after_ms * _factor(fragment, costs),
     )
 
 
-def _fixed_ms(fragment: Fragment, operators: list[Operator], costs: BatchCosts) -> float:
+def _fixed_ms(fragment: Fragment, operators: list[Operator], texts: int, costs: BatchCosts) -> float:
     base = costs.stateful_ms if fragment.stateful is not None else costs.stateless_ms
     outputs = len(fragment.outputs) + len(fragment.sinks)
-    more = costs.output_ms * max(0, outputs - 1)
+    more = costs.output_ms * max(0, outputs - 1) + costs.text_ms * texts
     more += costs.python_ms * sum(operator.call is not None for operator in operators)
-    return (base + more) * costs.factors.get(fragment.id, costs.factors.get(REST, 1.0))
+    return (base + more) * _factor(fragment, costs)
+
+
+def _factor(fragment: Fragment, costs: BatchCosts) -> float:
+    return costs.factors.get(fragment.id, costs.factors.get(REST, 1.0))
 
 
 def _rate(rates: Rates, stream: str) -> float:

@@ -2,9 +2,9 @@
 
 A fragment takes up, as soon as its last batch has ended, all that has come since: records of sources, commits of
 channels. One that finds nothing waits, and sees the next commit a look later. All batches under way are slowed alike by
-one another. What a batch gives is committed at its end with the births of the records in it; results of windows come
-with the batch after, once the watermark has moved, and count from the records that moved it. So latencies arise as
-they are measured live: a span from the youngest to the oldest birth for every commit at a sink.
+one another. What a batch gives is committed shortly before its end, with the births of the records in it; results of
+windows come with the batch after, once the watermark has moved, and count from the records that moved it. So latencies
+arise as they are measured live: a span from the youngest to the oldest birth for every commit at a sink.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class _State:
     """Where a piece stands."""
 
     busy: bool = False
+    committed: bool = False  # what comes after is left of the batch
     asleep: bool = True
     taken_ms: float = 0.0  # up to when sources were read
     # When it is seen, rows and births of every commit not yet taken.
@@ -110,7 +111,12 @@ class _Machine:
         self._v += (at_ms - self.now_ms) / slower
         self.now_ms = at_ms
         if ends_ms <= wakes_ms:
-            self._end(heapq.heappop(self.ends)[1])
+            at = heapq.heappop(self.ends)[1]
+            if not self.states[at].committed:
+                self._commit(at)
+                heapq.heappush(self.ends, (self._v + self.pieces[at].after_ms, at))
+                return 0
+            self._end(at)
             return 1
         _, at = heapq.heappop(self.wakes)
         if not self.states[at].busy:
@@ -140,11 +146,12 @@ class _Machine:
         if seen:
             held.waiting = [one for one in held.waiting if one[0] > now_ms]
         held.rows, held.births = rows, births
-        held.busy, held.asleep, held.began_ms = True, False, now_ms
+        held.busy, held.asleep, held.committed, held.began_ms = True, False, False, now_ms
         work_ms = (piece.fixed_ms + self._warming_ms(piece, held)) * self.rng.lognormvariate(
             -(self.sigma**2) / 2, self.sigma
         )
-        heapq.heappush(self.ends, (self._v + work_ms + rows * piece.record_ms, at))
+        until_commit_ms = max(0.0, work_ms - piece.after_ms) + rows * piece.record_ms
+        heapq.heappush(self.ends, (self._v + until_commit_ms, at))
 
     def _warming_ms(self, piece: BatchPiece, held: _State) -> float:
         """What a batch takes more because it is one of the first."""
@@ -163,11 +170,17 @@ class _Machine:
             heapq.heappush(self.wakes, (max(self.now_ms + self.costs.look_ms, held.taken_ms + 1001.0 / max(rates)), at))
 
     def _end(self, at: int) -> None:
-        """Commits what a batch gives, lets readers see it, and goes on to the next."""
-        piece, held = self.pieces[at], self.states[at]
+        """Goes on to the next batch."""
+        held = self.states[at]
         held.busy = False
         held.batches += 1
         held.took_ms += self.now_ms - held.began_ms
+        self._begin(at)
+
+    def _commit(self, at: int) -> None:
+        """Commits what a batch gives, and lets readers see it."""
+        piece, held = self.pieces[at], self.states[at]
+        held.committed = True
         rows, births = held.rows, held.births
         if piece.closes_windows:
             # A batch without records closes windows as well, and leaves none to close.
@@ -177,13 +190,12 @@ class _Machine:
             given = rows * out.share
             if out.stream is not None:
                 for reader, delay_ms in self.readers.get(out.stream, ()):
-                    self._commit(reader, self.now_ms + delay_ms, given, births if given else None)
+                    self._tell(reader, self.now_ms + delay_ms, given, births if given else None)
             elif self.measuring and given and births is not None and out.query is not None:
                 span = (self.now_ms - births[1], self.now_ms - births[0], given)
                 self.spans.setdefault(out.query, []).append(span)
-        self._begin(at)
 
-    def _commit(self, reader: int, seen_ms: float, rows: float, births: Births) -> None:
+    def _tell(self, reader: int, seen_ms: float, rows: float, births: Births) -> None:
         held = self.states[reader]
         held.waiting.append((seen_ms, rows, births))
         if not held.busy and held.asleep:

@@ -21,12 +21,16 @@ ROUNDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch of a fragment: when it began and ended (ms of any clock), and how many records it took."""
+    """One batch of a fragment: when it began and ended (ms of any clock), and how many records it took.
+
+    `after_ms` is the part of it after its results were committed.
+    """
 
     fragment: str
     began_ms: float
     ended_ms: float
     records: float
+    after_ms: float = 0.0
 
     @property
     def took_ms(self) -> float:

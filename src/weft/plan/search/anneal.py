@@ -19,7 +19,7 @@ CHAINS = 0.15
 
 @compiled
 def drawn(heat: float, chance: Words) -> float:
-    """Metropolis, the die cast first: the most that a change may make worse."""
+    """The largest increase of the score that this step accepts (Metropolis), drawn before the step is tried."""
     return float(-heat * np.log(1.0 - share(chance)))
 
 

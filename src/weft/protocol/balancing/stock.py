@@ -10,14 +10,12 @@ import msgspec
 from weft.protocol.balancing.loads import Amounts, BalanceLimits, each, fits, minus, plus, total
 from weft.protocol.balancing.memory import Memory
 from weft.protocol.balancing.selection import Selection, Streams
-from weft.protocol.balancing.words import Part, Remember
+from weft.protocol.balancing.words import Part, Remember, Transfer
 from weft.protocol.machine import Machine, Row
 
 IDLE, OFFERED, DEMANDED, ACCEPTED, PROMISED = "idle", "offered", "demanded", "accepted", "promised"
 HELD, LENT, TAKING, STOPPING, GIVING = "held", "lent", "taking", "stopping", "giving"
 STATES = (IDLE, OFFERED, DEMANDED, ACCEPTED, PROMISED, HELD, LENT, TAKING, STOPPING, GIVING)
-
-Transfer = tuple[Part, ...]
 
 
 class Neighbour(Row, array_like=True):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from weft.model import Advise, Control, Deployment, Observed, Placement
 from weft.model.wishes import By
 from weft.plan.errors import NoPlacement
-from weft.plan.foreseeing.relief import relief
+from weft.plan.foreseeing.relief import reliefs
 from weft.plan.observing.believed import believed
 from weft.plan.policies.periodic import Better, periodic
 from weft.protocol.control.words import BALANCE, PROMISE, Shift
@@ -35,8 +35,7 @@ def relieve(deployment: Deployment, past: Sequence[Observed], running: Placement
     relieving = deployment.control.relief
     if relieving is None:
         return
-    found = relief(deployment, past, running, relieving.horizon_s, relieving.forecast)
-    if found is not None:
+    for found in reliefs(deployment, past, running, relieving.horizon_s, relieving.forecast):
         shifts = tuple(Shift(stream, running.homes[stream], to) for stream, to in found.homes.items())
         yield Desire(PROMISE, shifts, found.reason, "relief", found.numbers)
 

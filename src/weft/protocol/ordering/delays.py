@@ -51,7 +51,11 @@ RUN, WORST_MAX = 1.5, 300.0
 REPAY, SPEND = 150.0, 600.0
 """Records within which the share rule makes good what was too late, or uses up what it had to spare."""
 STRICT, CAREFUL, GENTLE, EASY = 0.05, 0.2, 0.3, 1.5
-"""Parts of the share that it aims between: gently while there is a budget, since the longest delays cost most wait."""
+"""Parts of the share that it aims between: gently while there is a budget, since the longest delays cost most wait.
+
+While the share is not yet sure it never aims above it: of a stream whose clock hardly moves all that comes later is
+measured against what the first records let go.
+"""
 
 
 def enough(measured: int, known: int, ranked: Floats, share: float) -> bool:
@@ -97,7 +101,8 @@ def rank_for_share(known: int, share: float, budget: float, worst: float, measur
         least = STRICT
     over = budget - reserve - share * UNTOLD * at_once
     within = max(SPEND if over > 0 else REPAY, at_once / 2)
-    level = share * min(EASY, max(least, 1 + over / within / share)) if share > 0 else 0.0
+    most = EASY if measured >= SURE else 1.0
+    level = share * min(most, max(least, 1 + over / within / share)) if share > 0 else 0.0
     return max(0, min(known - 1, math.ceil((1 - level) * known) - 1))
 
 

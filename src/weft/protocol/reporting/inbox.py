@@ -25,6 +25,8 @@ class Heard(msgspec.Struct):
     life: str = ""
     number: int = 0
     fragments: dict[str, FragmentNow] = {}
+    at_ms: float = 0.0
+    """When they stood so, by the site's clock; 0 where it did not say."""
     cpu_s: dict[str, float] = {}
     """By life, the CPU seconds of its tasks."""
     cpu_s_before: float = 0.0
@@ -69,7 +71,7 @@ class Inbox:
         return new, Reported(report.life, upto)
 
     def _stands(self, held: Heard, report: Report) -> None:
-        held.number, held.dropped = report.number, report.dropped
+        held.number, held.dropped, held.at_ms = report.number, report.dropped, report.now.at_ms
         held.fragments.update({one.fragment: one for one in report.now.fragments})
         held.bad = dict(report.now.bad)
         held.balance, held.slack_ms = report.now.balance, dict(report.now.slack_ms)
@@ -85,6 +87,11 @@ class Inbox:
         """How a fragment at a site stands, where it has told."""
         held = self.sites.get(site)
         return None if held is None else held.fragments.get(fragment)
+
+    def at_ms(self, site: str) -> float:
+        """When the fragments of a site stood as they are told, by its clock; 0 where it did not say."""
+        held = self.sites.get(site)
+        return 0.0 if held is None else held.at_ms
 
     def cpu_s(self, site: str) -> float:
         """CPU seconds that a site's tasks have taken, over all its lives heard of."""

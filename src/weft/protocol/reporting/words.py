@@ -103,8 +103,10 @@ class FragmentNow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SiteNow(msgspec.Struct, frozen=True):
-    """How a site stands: its fragments, the CPU seconds of its tasks in this life, bad records of its recordings.
+    """How a site stands: its fragments, the CPU seconds of its tasks in this life, or the seconds of its
+    batches where a cap counts these, bad records of its recordings.
 
+    `at_ms` is when its fragments stood so, by its clock: a report may take seconds to come, where a machine is busy.
     `balance` is how its balancer stands, where sites balance; `slack_ms` the time left for its operators, or for all
     those of a query whose results end here, by what sites of the query fed back.
     """
@@ -114,6 +116,7 @@ class SiteNow(msgspec.Struct, frozen=True):
     bad: Counts = {}
     balance: BalanceNow | None = None
     slack_ms: Annotated[dict[Name, float], msgspec.Meta(max_length=SLACKS_MAX)] = {}
+    at_ms: float = 0.0
 
 
 class Measured(msgspec.Struct, frozen=True):

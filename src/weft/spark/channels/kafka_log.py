@@ -39,7 +39,7 @@ AHEAD, TOPICS = "ahead", "topics"
 RETAIN_EVERY = 8
 KEPT = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete", "max.message.bytes": str(LARGEST)}
 LAST_VALUES = {"cleanup.policy": "compact"}
-Piece = tuple[str, int, int, int]
+Blob = tuple[str, int, int, int]
 """A blob: its topic, its offset, its size and its checksum."""
 
 
@@ -192,7 +192,7 @@ class KafkaLog(Channel):
             raise Removed(self.folder, what)
         return self._mine(held.manifests[segment][1])
 
-    def pieces(self, manifests: Iterable[Manifest], partitions: Collection[int] | None = None) -> list[Piece]:
+    def pieces(self, manifests: Iterable[Manifest], partitions: Collection[int] | None = None) -> list[Blob]:
         """The blobs of some segments, of some partitions or of all."""
         found = []
         for manifest in manifests:

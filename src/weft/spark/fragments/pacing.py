@@ -46,6 +46,14 @@ class Pace:
         self._clock_s = clock_s
         self._lock = threading.Lock()
         self._queue: deque[object] = deque()
+        self._held: dict[int, float] = {}
+        self._used_s = 0.0
+
+    def used_s(self) -> float:
+        """Seconds that batches have held places so far, each place by itself."""
+        with self._lock:
+            now_s = self._clock_s()
+            return self._used_s + sum(now_s - began_s for began_s in self._held.values())
 
     @contextmanager
     def turn(self, over: Callable[[], bool]) -> Iterator[bool]:
@@ -55,11 +63,15 @@ class Pace:
             yield False
             return
         began_s = self._clock_s()
+        with self._lock:
+            self._held[place] = began_s
         try:
             yield True
         finally:
             with self._lock:
-                self._places.give(place, began_s, self._clock_s())
+                now_s = self._clock_s()
+                self._places.give(place, began_s, now_s)
+                self._used_s += now_s - self._held.pop(place)
 
     def _wait(self, over: Callable[[], bool]) -> int | None:
         ticket = object()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping
 
@@ -19,6 +20,7 @@ from weft.protocol.reporting import (
 from weft.spark.fragments.counts import records_in, records_out
 from weft.spark.fragments.lifecycle import FragmentRun
 from weft.spark.fragments.outputs import Commit
+from weft.spark.fragments.pacing import Pace
 from weft.spark.fragments.wiring import ordering_in
 from weft.spark.measuring.progress import BatchReport, StageTimes, new_reports
 from weft.spark.ordering.holds import measured_order
@@ -29,8 +31,12 @@ WAITING_MAX = 1024
 class SiteMeasures:
     """Looks at the runs of one site; what it tells once it does not tell again."""
 
-    def __init__(self, site: str, runs: Mapping[str, FragmentRun], stages: StageTimes, bad: Mapping[str, int]) -> None:
+    def __init__(
+        self, site: str, runs: Mapping[str, FragmentRun], stages: StageTimes, bad: Mapping[str, int],
+        pace: Pace | None = None,
+    ) -> None:  # fmt: skip
         self.site = site
+        self._pace = pace
         self.stages = stages
         self.bad = dict(bad)
         self._runs = runs
@@ -70,6 +76,7 @@ class SiteMeasures:
         runs = tuple(self._runs.values())
         for run in runs:
             self._take_batches(run)
+        at_ms = time.time() * 1000
         fragments = tuple(map(self._now, runs))
         self._ended = {run.born: self._ended[run.born] for run in runs if run.born in self._ended}
         self.stages.look(now=finally_)
@@ -77,8 +84,10 @@ class SiteMeasures:
             self._looks = self.stages.looks
             self._weigh()
         cpu_s = self.stages.seconds(self.site)
+        if self._pace is not None:  # batches that wait for something fill a site with a cap, too
+            cpu_s = max(cpu_s, self._pace.used_s())
         events = tuple(self._events.popleft() for _ in range(len(self._events)))
-        return Measured(events, SiteNow(fragments, cpu_s, self.bad))
+        return Measured(events, SiteNow(fragments, cpu_s, self.bad, at_ms=at_ms))
 
     def _take_batches(self, run: FragmentRun) -> None:
         syncs = dict(run.writer.sync_ms)

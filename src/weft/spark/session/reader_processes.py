@@ -3,17 +3,17 @@
 Spark starts a Python process for every channel and timed source that a query reads, and each takes 0.4 s of CPU to
 import pyspark before it answers: most of what a move, a restart or the start of a wide deployment waits for. Spark
 starts them with the interpreter it is told to use, so it is told of a small script. For a reader the script asks the
-nursery, a process beside this one, to fork: the child takes on the environment that Spark gave the script and connects
-back to Spark as the reader would have. Anything else, and everything where the nursery does not live, the script hands
+forker, a process beside this one, to fork: the child takes on the environment that Spark gave the script and connects
+back to Spark as the reader would have. Anything else, and everything where the forker does not live, the script hands
 to the interpreter itself.
 
     FOLDER/python   the script
     FOLDER/ask      a pipe: process ids of scripts that want a reader
     FOLDER/ID.env   the environment of one of them
-    FOLDER/ready    the nursery's own process id, there once it takes requests
+    FOLDER/ready    the forker's own process id, there once it takes requests
 
 The script stays, asleep, as the process that Spark believes to be the reader; it is ended when the reader ends. The
-nursery ends with the process that started it, and takes all of them with it, and that one's temporary folder.
+forker ends with the process that started it, and takes all of them with it, and that one's temporary folder.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _folder: Path | None = None
 
 
 def interpreter() -> str:
-    """What Spark is told to start its Python processes with; one nursery serves all sessions of this process."""
+    """What Spark is told to start its Python processes with; one forker serves all sessions of this process."""
     global _folder  # noqa: PLW0603
     if os.name != "posix":
         return sys.executable
     if _folder is None or not _folder.is_dir():
-        _folder = temporary.claim() / "nursery"
+        _folder = temporary.claim() / "readers"
         _folder.mkdir(mode=0o700)
         os.mkfifo(_folder / "ask")
         script = _folder / "python"
@@ -66,8 +66,8 @@ def interpreter() -> str:
     return str(_folder / "python")
 
 
-class Nursery:
-    """Forks readers, and ends what stands for them when they end."""
+class ReaderForker:
+    """Forks reader processes; when one exits, ends the script that Spark watches in its place."""
 
     def __init__(self, folder: Path, parent: int) -> None:
         self.folder = folder
@@ -142,15 +142,15 @@ def become_reader(environment: bytes) -> None:
 def main() -> None:
     """Import what readers need, then serve."""
     folder, parent = Path(sys.argv[1]), int(sys.argv[2])
-    nursery = Nursery(folder, parent)
+    forker = ReaderForker(folder, parent)
     # Ctrl-C is the parent's to answer; readers would otherwise end under its feet.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         for name in PRELOADED:
             __import__(name)
-        nursery.serve()
+        forker.serve()
     finally:
-        nursery.close()
+        forker.close()
 
 
 if __name__ == "__main__":

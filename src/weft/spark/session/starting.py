@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
 from weft.model.running import MASTER
-from weft.spark.session import reader_processes as nursery
+from weft.spark.session import reader_processes
 from weft.spark.session.class_archive import MAKES_S_MAX, ClassArchive
 from weft.spark.session.code import packed_code
 from weft.spark.session.lent import active, beside
@@ -73,7 +73,7 @@ def _own(
     log4j.write_text(LOG4J.format(path=logs / "spark.log"))
     # Workers would otherwise take the first python on the PATH, which may lack the packages.
     cluster = on_a_cluster(master)
-    os.environ["PYSPARK_PYTHON"] = sys.executable if cluster else nursery.interpreter()
+    os.environ["PYSPARK_PYTHON"] = sys.executable if cluster else reader_processes.interpreter()
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Functions of the user's modules run in workers too; WORKERS makes each of those processes start sooner.
     os.environ["PYTHONPATH"] = _joined([str(WORKERS), *modules], os.environ.get("PYTHONPATH", ""))
@@ -95,7 +95,7 @@ def _own(
 def end_java() -> None:
     """At the end of the process: let the Java process go and remove what lies in temporary space."""
     if SparkContext._active_spark_context is not None or not temporary.is_claimed():
-        return  # a Spark that still runs has its folder removed by the nursery
+        return  # a Spark that still runs has its folder removed by the reader forker
     # Whoever is still in a conversation with Java would tell at length that it has ended.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     process = getattr(SparkContext._gateway, "proc", None)

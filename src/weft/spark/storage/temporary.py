@@ -4,9 +4,9 @@
     /tmp/weft-3f9c0d21ab/       for its user only: all that Spark, its Java and its Python processes put aside
     /tmp/weft-3f9c0d21ab/owner  the process it belongs to, and when that one started
 
-Whoever is killed leaves its folder behind. The nursery, which outlives its parent for a moment, removes it; where it
-was killed too, the next run of the same state does. Nothing is ever found by a pattern: only what a record names, holds
-an owner that is gone, and belongs to this user is removed.
+Whoever is killed leaves its folder behind. The reader forker, which outlives its parent for a moment, removes it; where
+it was killed too, the next run of the same state does. Nothing is ever found by a pattern: only what a record names,
+holds an owner that is gone, and belongs to this user is removed.
 """
 
 from __future__ import annotations

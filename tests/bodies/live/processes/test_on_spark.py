@@ -1,4 +1,4 @@
-"""Every site in a process of its own: a move between them; an agent or the desk is killed, or stands still."""
+"""Every site in a process of its own: a move between them; an agent, desk or broker is killed, or stands still."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,11 +22,15 @@ import pytest
 from tests.bodies.live.moving import delivered, differing, expected, make
 from weft.bodies.live.processes.roll import living
 from weft.bodies.live.wire.authority import make_keys
+from weft.spark.kafka import client
+from weft.spark.kafka.broker import Broker, NoBroker, down, up
+from weft.spark.kafka.jars import NoJars
 
 pytestmark = pytest.mark.spark
 RUN_S_MAX = 600.0
 END_S_MAX = 120.0
 STILL_S = 30.0
+LOOK_S = 0.5
 TWO_SITES = """
 weft: 1
 sites: [{name: edge}, {name: core}]
@@ -188,33 +193,100 @@ def test_an_operator_moves_from_one_process_to_another_with_its_state(kind: str,
     assert rows == sorted(f"{len(window)},{sum(window)}" for window in windows)
 
 
+class Watched:
+    """Looks at sinks as a reader would, again and again: what was seen once stays as it was."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.seen: dict[Path, tuple[int, int]] = {}
+        self.changed: list[Path] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, daemon=True)
+        self._thread.start()
+
+    def _look_on(self) -> None:
+        while not self._over.wait(LOOK_S):
+            self.look()
+
+    def look(self) -> None:
+        now = {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in self.folder.glob("*/*.parquet")}
+        self.changed += [path for path, was in self.seen.items() if now.get(path) != was]
+        self.seen |= now
+
+    def end(self) -> None:
+        """All that any reader saw is among what is there now, unchanged."""
+        self._over.set()
+        self._thread.join(END_S_MAX)
+        self.look()
+        assert self.changed == []
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Callable[[], Broker]]:
+    """Starts the broker of this test, which may be killed; skips where there can be none."""
+    folder = tmp_path / "kafka"
+
+    def start() -> Broker:
+        try:
+            client.library()
+            return up(folder)
+        except (NoJars, NoBroker, client.KafkaTrouble) as error:
+            pytest.skip(f"no Kafka broker here: {error}")
+
+    yield start
+    if folder.exists():
+        down(folder)
+
+
 def whole(
-    spark: Any, folder: Path, disturb: Callable[[Started], Started], moves: int = 2, kind: str = "folder"
+    spark: Any,
+    folder: Path,
+    disturb: Callable[[Started], Started],
+    moves: int = 2,
+    kind: str = "folder",
+    broker: Broker | None = None,
 ) -> None:
-    """A run over three sites that is disturbed once results are there; it comes to its end, exactly."""
+    """A run over three sites that is disturbed once results are there; it comes to its end, exactly.
+
+    What lies in the sinks is right at every moment: all that was ever seen there is among the exact rows at the end.
+    """
     deployment = make(folder, 7, 6000, 100, moves)
+    reached = f", bootstrap: '{broker.bootstrap}'" if broker is not None else ""
     with open(folder / "weft.yaml", "a", encoding="utf-8") as file:
-        file.write(f"channels: {{kind: {kind}}}\n")
+        file.write(f"channels: {{kind: {kind}{reached}}}\n")
     run = Started(folder)
     run.until(lambda: run.results() > 100)
+    watched = Watched(folder / "out")
     disturb(run).end()
+    watched.end()
     assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}
 
 
+def a_broker_where(kind: str, start: Callable[[], Broker]) -> Broker | None:
+    return start() if kind == "kafka" else None
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(("site", "kind"), [("a", "folder"), ("b", "folder"), ("c", "folder"), ("b", "mirror")])
-def test_an_agent_is_killed_and_comes_again(site: str, kind: str, spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("site", "kind"), [("a", "folder"), ("b", "folder"), ("c", "folder"), ("b", "mirror"), ("b", "kafka")]
+)
+def test_an_agent_is_killed_and_comes_again(
+    site: str, kind: str, spark: Any, tmp_path: Path, broker: Callable[[], Broker]
+) -> None:
     def disturb(run: Started) -> Started:
         before = run.pid(site)
         os.kill(before, signal.SIGKILL)
         run.until(lambda: run.pid(site) != before)
         return run
 
-    whole(spark, tmp_path, disturb, kind=kind)
+    whole(spark, tmp_path, disturb, kind=kind, broker=a_broker_where(kind, broker))
 
 
 @pytest.mark.long
-def test_the_desk_is_killed_data_flows_on_and_the_next_desk_finds_what_runs(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["folder", "mirror", "kafka"])
+def test_the_desk_is_killed_data_flows_on_and_the_next_desk_finds_what_runs(
+    kind: str, spark: Any, tmp_path: Path, broker: Callable[[], Broker]
+) -> None:
     def disturb(run: Started) -> Started:
         pids = {site: run.pid(site) for site in ("a", "b", "c")}
         run.desk.kill()
@@ -229,22 +301,60 @@ def test_the_desk_is_killed_data_flows_on_and_the_next_desk_finds_what_runs(spar
         assert {site: again.pid(site) for site in pids} == pids
         return again
 
-    whole(spark, tmp_path, disturb, moves=0)
+    whole(spark, tmp_path, disturb, moves=0, kind=kind, broker=a_broker_where(kind, broker))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("who", "kind"),
-    [("a", "folder"), ("b", "folder"), ("c", "folder"), ("desk", "folder"), ("b", "mirror"), ("desk", "mirror")],
+    [
+        ("a", "folder"),
+        ("b", "folder"),
+        ("c", "folder"),
+        ("desk", "folder"),
+        ("b", "mirror"),
+        ("desk", "mirror"),
+        ("b", "kafka"),
+        ("broker", "kafka"),
+    ],
 )
 def test_a_process_that_stands_still_for_a_while_disturbs_nothing(
-    who: str, kind: str, spark: Any, tmp_path: Path
+    who: str, kind: str, spark: Any, tmp_path: Path, broker: Callable[[], Broker]
 ) -> None:
+    found = a_broker_where(kind, broker)
+
     def disturb(run: Started) -> Started:
-        pid = run.desk.pid if who == "desk" else run.pid(who)
+        others = {"desk": run.desk.pid, "broker": found.pid if found is not None else 0}
+        pid = others[who] if who in others else run.pid(who)
         os.kill(pid, signal.SIGSTOP)
         time.sleep(STILL_S)
         os.kill(pid, signal.SIGCONT)
         return run
 
-    whole(spark, tmp_path, disturb, kind=kind)
+    whole(spark, tmp_path, disturb, kind=kind, broker=found)
+
+
+@pytest.mark.long
+def test_the_broker_is_killed_and_comes_again(spark: Any, tmp_path: Path, broker: Callable[[], Broker]) -> None:
+    found = broker()
+
+    def disturb(run: Started) -> Started:
+        os.kill(found.pid, signal.SIGKILL)
+        os.waitpid(found.pid, 0)
+        time.sleep(3)
+        assert broker().port == found.port
+        return run
+
+    whole(spark, tmp_path, disturb, kind="kafka", broker=found)
+
+
+@pytest.mark.long
+def test_two_sites_that_cannot_speak_for_a_while_lose_nothing(spark: Any, tmp_path: Path) -> None:
+    """The scenario cuts them off from one another while records flow between them."""
+    deployment = make(tmp_path, 7, 6000, 100)
+    with open(tmp_path / "weft.yaml", "a", encoding="utf-8") as file:
+        file.write("scenario: [{at_s: 10, partition: [a, b], for_s: 15}]\nchannels: {kind: mirror}\n")
+    run = Started(tmp_path)
+    run.end()
+    assert "cut off from" in (run.state / "story.log").read_text()
+    assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.bodies.explorer.world import Claim, StepClaim, Taken, View
 from weft.bodies.explorer.worlds import strange
-from weft.protocol import Effect, Input, Machine, Message, Received, Send
+from weft.protocol import Effect, Input, Machine, Message, Received, Send, TimerFired
 from weft.protocol.balancing import (
     Check,
     Clear,
@@ -161,6 +161,15 @@ def answers_who_asked(step: Taken) -> bool:
     return True
 
 
+def nothing_kept_from_before(step: Taken) -> bool:
+    """Whether for a neighbour that begins anew nothing is kept of what it began before."""
+    if not isinstance(step.input, Received) or not isinstance(step.input.message, Offer | Demand):
+        return True
+    row = step.after.rows.get(step.input.sender)
+    heard = not any(isinstance(one, Refuse) for one in step.effects)
+    return not heard or row is None or row.state not in ("held", "lent") or row.number == step.input.message.number
+
+
 def engaged_once(step: Taken) -> bool:
     """Whether a site that negotiates for itself, or has not looked yet, enters into nothing that others begin."""
     if not isinstance(step.input, Received) or not isinstance(step.input.message, Offer | Demand):
@@ -213,7 +222,34 @@ def reasons_told(step: Taken) -> bool:
     return told == {f"{step.after.name} was at {greatest:.0%}, {marks[begun[0].state]}"}
 
 
+def silence_frees(step: Taken) -> bool:
+    """Whether a neighbour that does not answer a handover in time keeps nobody from negotiating with others."""
+    if not isinstance(step.input, TimerFired) or step.before.rows[step.input.name].state != "giving":
+        return True
+    return not step.after.rows[step.input.name].mine
+
+
+def taken_where_it_fits(step: Taken) -> bool:
+    """Whether what room was kept for is taken just where it fits, beside all else that room is kept for."""
+    if not isinstance(step.input, Received) or not isinstance(step.input.message, Handover):
+        return True
+    peer, message = step.input.sender, step.input.message
+    row = step.before.rows.get(peer)
+    if row is None or row.state not in ("held", "taking") or row.number != message.number:
+        return True
+    rows = [one for name, one in step.before.rows.items() if name != peer and one.state in ("held", "taking", "giving")]
+    comes = [part.loads for one in rows for part in one.parts()] + [part.loads for part in message.operators]
+    sums = (sum(one) for one in zip(step.before.none, *step.before.memory.here.values(), *comes, strict=True))
+    fits = all(load <= most for load, most in zip(sums, step.before.limits.thresholds().most, strict=True))
+    took = any(isinstance(effect, Send) and isinstance(effect.message, TakenThere) for effect in step.effects)
+    named = {part.operator for part in message.operators} <= {part.operator for part in row.parts()}
+    return took == (fits and named) or message.serial <= step.before.last(peer)
+
+
 STEPS: dict[str, StepClaim] = {
+    "for who begins anew nothing is kept of what it began before": nothing_kept_from_before,
+    "a neighbour that does not answer a handover keeps nobody from negotiating": silence_frees,
+    "what is handed over is taken just where it fits beside all that room is kept for": taken_where_it_fits,
     "numbers only grow": numbers_grow,
     "who offers, asks or hands over is answered once, under its number": answers_who_asked,
     "who negotiates, or has not looked, enters into nothing that others begin": engaged_once,

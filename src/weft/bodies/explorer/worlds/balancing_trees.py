@@ -40,6 +40,9 @@ TWO_OFFER = Tree(
     ends=("u@b v@b x@a y@r z@r", "u@b v@r x@a y@a z@r"),
     only="offer",
 )
+TWO_FILL = Tree(
+    FORK, "s@a! t@b! x@a=53<s y@a=8<x u@b=53<t v@b=8<u z@r=41<y,v", "z=45", "r*2", only="offer"
+)  # either of two fits, not both
 GIVES_WAY = Tree(FORK, "s@a! t@b! x@a=50<s y@a=15<x u@b=45<t z@r=20<y,u", ends=("u@b x@a y@r z@r",))
 TWO_ASK = Tree(CHAIN, "s@a! p@a=30<s q@m=50! x@m=8<s z@r=30<x", ends=("p@a x@a z@r", "p@a x@r z@r"), only="demand")
 TWO_LENT = Tree(

@@ -110,6 +110,7 @@ def worlds(
         of("a chain over two sites", chain, quick),
         of("two streams meet", join, ComposerLimits(tells=False, deploys=False, least=1)),
         of("one leans, the other leaves", leans, quick),
+        of("one leans, the other leaves, then it leaves too", msgspec.structs.replace(leans, leaves="q r"), quick),
         of("one leans on a chain, which leaves", longer, quick),
         of("one leaves, the directory is stale", stale, quick),
         of("either of two sites, a message lost and early timers", either, hasty, early=1, lose=1),

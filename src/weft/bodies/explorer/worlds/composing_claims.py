@@ -13,7 +13,18 @@ from weft.plan.composing.graphs import ways
 from weft.plan.composing.impact import time_us
 from weft.plan.composing.values import GONE, Broken
 from weft.protocol import Received, Send
-from weft.protocol.composing.words import Confirmed, Free, Leave, Left, NotConfirmed, Settle, Wanted
+from weft.protocol.composing.words import (
+    Answer,
+    Confirmed,
+    Found,
+    Free,
+    Kept,
+    Leave,
+    Left,
+    NotConfirmed,
+    Settle,
+    Wanted,
+)
 
 ASKS = ("finding", "probing", "confirming", "leaving")
 KEPT = ("confirmed", "held")
@@ -83,13 +94,37 @@ def under_timers(case: Case, view: View) -> bool:
 
 
 def written(site: str, view: View) -> bool:
-    """What is confirmed or held is on disk."""
+    """What is confirmed or held is on disk, with all that must not be forgotten of it."""
     disk = {(one.attempt, one.piece): one for name, one in view.ground.disks if name == site}
     rows = {(row.attempt, row.piece): row for row in view.machine(site).rows.values() if row.state in KEPT}
-    return {*disk} == {*rows} and all(
-        (one.settled, one.load, one.bound_us) == (rows[key].state == "held", rows[key].load, rows[key].bound_us)
-        for key, one in disk.items()
+    return {*disk} == {*rows} and all(_same(one, rows[key]) for key, one in disk.items())
+
+
+def _same(disk: Kept, row: Any) -> bool:
+    feeds = {(feed.before, feed.start, feed.kbps) for feed in row.feeds if (feed.before, feed.start) in row.chosen}
+    return (
+        (disk.settled, disk.owner, disk.stream, disk.load, disk.cost_us, disk.bound_us, disk.by_us)
+        == (row.state == "held", row.owner, row.stream, row.load, row.cost_us, row.bound_us, row.by_us)
+        and (disk.leans, disk.leaving) == (row.leans, row.leaving)
+        and {*disk.feeds} == feeds
+    )  # fmt: skip
+
+
+def noted(name: str, view: View) -> bool:
+    """What runs or leaves is written down where it was composed, with all that must not be forgotten of it."""
+    notes = {one.request: one for owner, one in view.ground.notes if owner == name}
+    rows = {key: row for key, row in view.machine(name).rows.items() if row.state in ("running", "leaving")}
+    return {*notes} == {*rows} and all(
+        (one.attempt, one.promised_us, one.how, one.graph, {*one.left}, one.leaving)
+        == (row.attempt, row.promised_us, row.how, row.graph, {*row.left}, row.state == "leaving")
+        for one, row in ((notes[key], row) for key, row in rows.items())
     )
+
+
+def only_chosen_ways(site: str, view: View) -> bool:
+    """Of what runs just the ways are kept that were chosen."""
+    held = [row for row in view.machine(site).rows.values() if row.state == "held"]
+    return all({(feed.before, feed.start) for feed in row.feeds} == {*row.chosen} for row in held)
 
 
 def only_admitted_runs(view: View) -> bool:
@@ -112,6 +147,13 @@ def lent_is_there(site: str, view: View) -> bool:
     """What somebody leans on runs."""
     rows = view.machine(site).rows
     return all(not row.leans or (row.leans in rows and rows[row.leans].state == "held") for row in rows.values())
+
+
+def leaves_with_the_last(site: str, view: View) -> bool:
+    """What is to leave stays only while somebody leans on it."""
+    rows = view.machine(site).rows
+    leant = {row.leans for row in rows.values() if row.state != "absent"}
+    return all(not row.leaving or key in leant for key, row in rows.items())
 
 
 def answered(case: Case, view: View) -> bool:
@@ -149,14 +191,28 @@ def stale(machine: Any) -> Iterator[Stale]:
                 yield Received(row.owner, Free(row.attempt, row.piece)), ()
             else:
                 yield Received(row.owner, Leave(row.attempt, row.piece)), ()
+            for branch in row.branches if row.state == "probing" else ():
+                for site in branch.pending:
+                    rounds = (row.round - 1, row.round + 1)
+                    yield from (
+                        (Received(site, Answer(row.attempt, branch.piece, row.piece, one)), ()) for one in rounds
+                    )
+                yield Received("nobody", Answer(row.attempt, branch.piece, row.piece, row.round)), ()
         return
     for key, row in machine.rows.items():
         old = f"{key}#0.0"
+        if row.state == "finding":
+            yield Found(key, row.serial - 1), ()
+        for branch in row.branches:
+            yield Received("nobody", Answer(row.attempt, branch.piece, branch.before, 0)), ()
         for piece in {*row.waiting, *(hop.piece for hop in row.graph.hops), *row.left}:
             yield Received("a", Wanted(old, piece)), (Send("a", Free(old, piece)),)
             yield Received("a", Confirmed(old, piece, row.turn)), ()
             yield Received("a", Left(old, piece)), ()
             yield Received("a", NotConfirmed(old, piece, row.turn, Broken(GONE, "a", piece))), ()
+            for turn in (row.turn - 1, row.turn + 1) if row.state == "confirming" else ():
+                yield Received("a", Confirmed(row.attempt, piece, turn)), ()
+                yield Received("a", NotConfirmed(row.attempt, piece, turn, Broken(GONE, "a", piece))), ()
             if row.state in ("running", "leaving") and row.attempt != old:
                 yield Received("nobody", Wanted(row.attempt, piece)), (Send("nobody", Free(row.attempt, piece)),)
                 ends = [hop.site for hop in row.graph.hops if hop.piece == piece]
@@ -169,6 +225,8 @@ OF_ONE: dict[str, Callable[[str, View], bool]] = {
     "what runs at a site takes no longer there than it may": in_time_here,
     "what is confirmed is written down": written,
     "what somebody leans on runs": lent_is_there,
+    "what is to leave stays only while somebody leans on it": leaves_with_the_last,
+    "of what runs just the ways are kept that were chosen": only_chosen_ways,
 }
 OF_ALL: dict[str, Callable[[Case, View], bool]] = {
     "every admitted query keeps its promise": promises_kept,
@@ -183,6 +241,7 @@ def claims(case: Case) -> dict[str, Claim]:
         **{claim: _without(claim) for claim in FAULTS},
         **{f"{claim}: {site}": partial(holds, site) for claim, holds in OF_ONE.items() for site in case.sites()},
         **{claim: partial(holds, case) for claim, holds in OF_ALL.items()},
+        **{f"what runs or leaves is written down: {name}": partial(noted, name) for name in case.composers()},
         "only what was admitted runs": only_admitted_runs,
         "of a query that leaves, whatever stays has all that it reads": leaves_backwards,
     }

@@ -256,6 +256,7 @@ def worlds(as_published: bool = False, long: bool = False, **machines: Any) -> t
         world("a narrow window", 3, SpeakerLimits(window=2), breaks=2 + more, doubles=1, **machines),
         world("more than there is room for", 4, small, breaks=1 + more, **machines),
         world("room for two, all under way", 4, SpeakerLimits(messages_max=2), breaks=2, **machines),
+        world("more than there is room for, two under way", 5, SpeakerLimits(messages_max=2, window=2), **machines),
         world("more bytes than there is room for", 4, SpeakerLimits(bytes_max=2, window=1), breaks=1, **machines),
         world("no room for a whole one", 2, SpeakerLimits(bytes_max=0), breaks=1, **machines),
         world("the peer restarts", 3, breaks=1, mortal=("b",), crash=2, **machines),

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from weft.bodies.explorer.world import Taken, View, World
+from weft.bodies.explorer.worlds import strange
 from weft.bodies.explorer.worlds.control_ground import CONTROLLER, FAULTS, Board, Plot
-from weft.protocol.control import Advise, AskFor, Considered, Controller, Decline, Forgotten, Rested
+from weft.protocol import Input, Machine
+from weft.protocol.control import (
+    Advise,
+    AskFor,
+    ChangeFailed,
+    ChangeMade,
+    Considered,
+    Controller,
+    Decline,
+    Forgotten,
+    Rested,
+)
+
+UNKNOWN = 99
 
 
 def _without(fault: str) -> Callable[[View], bool]:
@@ -72,6 +86,17 @@ def answered(view: View) -> bool:
     return acted | {*case.expected} <= {*ground.asked}
 
 
+def stale(machine: Any) -> Iterator[Input]:
+    """Word of looks and changes that are over, or that nobody asked for."""
+    look = machine.rows.get("look")
+    for number in (UNKNOWN, look.number - 1 if look else 0, look.number + 1 if look else 0):
+        yield Considered(number)
+    over = [row.number for row in machine.rows.values() if row.state in ("resting", "kept")]
+    for number in (UNKNOWN, *over):
+        yield ChangeMade(number)
+        yield ChangeFailed(number)
+
+
 INVARIANTS = {
     **{fault: _without(fault) for fault in FAULTS},
     "whatever waits has a timer, and nothing else": under_a_timer,
@@ -93,9 +118,13 @@ def world(
         return controller(name, advises)
 
     board = Board(case, silent_left=case.silent, advises=advises)
+
+    def machines() -> dict[str, Machine]:
+        return {CONTROLLER: reborn(CONTROLLER, None)}
+
+    claims = {**INVARIANTS, **strange.passing(machines, (CONTROLLER,), stale)}
     return World(
-        name, lambda: {CONTROLLER: reborn(CONTROLLER, None)}, board, (), INVARIANTS, answered, reborn, (CONTROLLER,),
-        steps=STEPS, **faults,
+        name, machines, board, (), claims, answered, reborn, (CONTROLLER,), steps=STEPS, **faults,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from weft.bodies.explorer.world import Choice, Taken, View, World
+from weft.bodies.explorer.worlds import strange
 from weft.protocol import Effect, Input, Machine, Message
 from weft.protocol.machine import Received, Row, Send, SetTimer, Step, Steps, TimerFired
 from weft.protocol.stream_rule import Counted, Entry, FenceEntry, SegmentEntry, count, taken_from
@@ -252,6 +253,15 @@ def heard_by_all(step: Taken) -> bool:
     return {*told} == {*step.after.copies} and all(epoch == NEW for epoch, _ in told.values())
 
 
+def stale(machine: Any) -> Iterator[Input]:
+    """What does not count: of epochs that are over or were never fenced, again, behind a gap."""
+    if isinstance(machine, Copy):
+        row = machine.rows[STREAM]
+        yield from (Heard(epoch, row.following) for epoch in (row.epoch - 1, row.epoch + 1))
+        yield from (Heard(row.epoch, number) for number in (row.following - 1, row.following + 1) if number >= 0)
+        yield from (Heard(epoch) for epoch in (row.epoch - 1, row.epoch))
+
+
 def world(
     name: str,
     copies: str,
@@ -270,12 +280,15 @@ def world(
             return Taker("t", names, decide, ground is not None and ground.begun >= 0)
         return copy(name, rule, Counted(OLD, 0) if ground is None else ground.held(name))
 
+    def machines() -> dict[str, Machine]:
+        return {one: reborn(one, None) for one in (*names, "t")}
+
     return World(
         name,
-        lambda: {one: reborn(one, None) for one in (*names, "t")},
+        machines,
         Logs(segments, twice, disks=tuple((one, OLD, 0) for one in names)),
         ((("t", TakeAway()),),),
-        {fault: _without(fault) for fault in FAULTS},
+        {**{fault: _without(fault) for fault in FAULTS}, **strange.passing(machines, names, stale)},
         quiet,
         reborn,
         steps={TAKEN_AWAY: heard_by_all},

@@ -8,6 +8,7 @@ from typing import Any
 from weft.bodies.explorer.world import Taken, View, World
 from weft.bodies.explorer.worlds import strange
 from weft.bodies.explorer.worlds.directory_ground import CALM, CLOCK, INVENTED, LEASE, TWICE, Act, Clock, Yard
+from weft.bodies.explorer.worlds.timers import TIMED, timed
 from weft.protocol import Input, Machine, Received
 from weft.protocol.directory import (
     Beat,
@@ -23,6 +24,7 @@ from weft.protocol.directory import (
     OffersHeld,
     PutOffers,
     Seek,
+    TellOffers,
     site_key,
 )
 
@@ -35,6 +37,8 @@ OLDER = "an older word never replaces a later one"
 LIVES = "what a former life of a site offered ends when a greater one is heard of"
 ANSWERED = "who has not answered the last word is waited for"
 FAREWELL = "who has left is not believed to be there again in the same life"
+BLANK = "of sites that are away nothing is waited for, and nothing is held without a lease"
+UNKNOWN = 99
 SPARING = "a load within its level is told to nobody"
 
 
@@ -155,6 +159,26 @@ def stale(machine: Any) -> Iterator[Input]:
             for word in (JoinRing(life), LeaveRing(life), OffersHeld(life, machine.number)):
                 yield Received(site, word)
             yield Received(site, PutOffers(life, row.number + 1, 0.0, ("late",)))
+        if site != machine.name and row.life > 0 and row.state == "here":
+            yield Received(site, TellOffers(UNKNOWN, "late"))
+            for number, asking in machine.asking.items():
+                yield Received(site, TellOffers(int(number), "late"))
+                if site != asking.asked[-1]:
+                    yield Received(site, TellOffers(int(number), asking.name))
+
+
+def blank(taken: Taken) -> bool:
+    """Whether of sites that are away or have left nothing is waited for, and nothing is held without a lease."""
+    return all(
+        bool(row.names) <= bool(row.left) and (row.state not in ("away", "left") or not (row.given or row.waits))
+        for site, row in taken.after.rows.items()
+        if site != taken.after.name
+    )
+
+
+def questions(machine: Any) -> set[str]:
+    """The timers of a directory: one for each question."""
+    return {*machine.asking} if isinstance(machine, Directory) else {CLOCK} if machine.rows else set()
 
 
 def sparing(taken: Taken) -> bool:
@@ -215,7 +239,7 @@ def world(
         over,
         reborn,
         steps={AGES: ages, OLDER: in_order, LIVES: reborn_anew, SPARING: sparing,
-               ANSWERED: only_the_last_answered, FAREWELL: farewells_hold},
+               ANSWERED: only_the_last_answered, FAREWELL: farewells_hold, BLANK: blank, TIMED: timed(questions)},
         **faults,
     )  # fmt: skip
 

@@ -8,6 +8,10 @@ from typing import Any
 import msgspec
 
 from weft.bodies.explorer.world import Choice, View, World
+from weft.bodies.explorer.worlds import strange
+from weft.bodies.explorer.worlds.hosting_steps import STEPS, waits
+from weft.bodies.explorer.worlds.hosting_strange import refusals_heeded, stale
+from weft.bodies.explorer.worlds.timers import TIMED, timed
 from weft.protocol import Effect, Input, Machine
 from weft.protocol.hosting import (
     Agent,
@@ -226,15 +230,22 @@ def world(
 
     # Every fault costs at most one try and one restart, so enough of both must see any of them through.
     patient = sum(faults.values()) + deaths < min(tries, restarts)
+    names = (*sites, "conductor")
+
+    def machines() -> dict[str, Machine]:
+        return {name: reborn(name, None) for name in names}
+
+    claims = PATIENT if patient else INVARIANTS
     return World(
         name,
-        lambda: {name: reborn(name, None) for name in (*sites, "conductor")},
+        machines,
         Hosts(deaths, may_drain),
         tuple(tuple(("conductor", input) for input in script) for script in scripts),
-        PATIENT if patient else INVARIANTS,
+        {**claims, **strange.answering(machines, names, stale), **refusals_heeded(machines, "conductor")},
         quiet,
         reborn,
         sites if mortal is None else mortal,
+        steps={**STEPS, TIMED: timed(waits)},
         **faults,
     )
 

@@ -9,7 +9,7 @@ from weft.bodies.explorer.worlds import strange
 from weft.bodies.explorer.worlds.move_ground import Plant, plant
 from weft.bodies.explorer.worlds.move_plan import CHANNEL, MoveCase
 from weft.bodies.explorer.worlds.move_steps import STEPS
-from weft.bodies.explorer.worlds.move_strange import stale
+from weft.bodies.explorer.worlds.move_strange import done_anew, stale
 from weft.bodies.explorer.worlds.move_words import ALIVE, DESK, FAULTS
 from weft.protocol import Input, Machine
 from weft.protocol.hosting import AgentLimits, ConductorLimits
@@ -184,7 +184,11 @@ def world(
         machines,
         plant(case),
         (asks, *(((DESK, input),) for input in more)),
-        {**(PATIENT if patient else INVARIANTS), **strange.answering(machines, (*SITES, DESK), stale)},
+        {
+            **(PATIENT if patient else INVARIANTS),
+            **strange.answering(machines, (*SITES, DESK), stale),
+            **done_anew(machines, SITES),
+        },
         (stopped if Leave() in more else quiet) if patient else settled,
         reborn,
         mortal,

@@ -5,12 +5,15 @@ Words come out of date where a desk or a site was lost in between, or where they
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
+from weft.bodies.explorer.world import Claim, View
+from weft.bodies.explorer.worlds.hosting_strange import stale as of_other_epochs
 from weft.bodies.explorer.worlds.move_words import DESK
 from weft.bodies.explorer.worlds.strange import Stale
-from weft.protocol import Received, Send
+from weft.protocol import CancelTimer, Machine, Message, Received, Send
 from weft.protocol.change_messages import (
     Carried,
     CarryOver,
@@ -25,15 +28,17 @@ from weft.protocol.change_messages import (
     PrepareFragment,
     after_of,
 )
-from weft.protocol.moving import ChannelDrained, Warmed, era_of
+from weft.protocol.moving import Carry, ChannelDrained, Cool, Drain, Warm, Warmed, era_of
 from weft.protocol.words import Parcel
 
 UNKNOWN = 99
 NOBODY = EndedAt("nobody", 1)
+ANEW = "what was done for other ends or another change is done anew"
 
 
 def stale(machine: Any) -> Iterator[Stale]:
     """What a desk or a host may hear that is out of date, and what it says to that."""
+    yield from of_other_epochs(machine)
     if hasattr(machine, "mover"):
         yield from to_desk(machine)
         return
@@ -42,6 +47,47 @@ def stale(machine: Any) -> Iterator[Stale]:
         fragment = key.partition(" ")[2]
         yield from to_come(fragment, row) if key.startswith("start") else to_drain(fragment, row)
     yield Warmed(UNKNOWN, "nothing"), ()
+
+
+def done_anew(machines: Callable[[], Mapping[str, Machine]], names: Iterable[str]) -> dict[str, Claim]:
+    """A claim for each host: what was done for other ends, or for another change, is done anew when it is asked for."""
+    scratch: dict[str, Any] = {}
+
+    def does(name: str, view: View) -> bool:
+        if not scratch:
+            scratch.update(machines())
+        machine, now = scratch[name], view.machine(name)
+        before = now.snapshot()
+        for key, row in now.preparer.rows.items():
+            for asked, done in others(key, row):
+                machine.restore(before)
+                if [type(one) for one in machine.handle(Received(row.owner, asked))] != done:
+                    return False
+        return True
+
+    return {f"{ANEW}: {name}": partial(does, name) for name in names}
+
+
+def others(key: str, row: Any) -> Iterator[tuple[Message, list[Any]]]:
+    """What is like that which was asked for, but not the same, and the effects that it must have."""
+    which = key.partition(" ")[2]
+    match row.state:
+        case "draining":
+            channel, _, fragment = which.partition(" ")
+            after = (*row.after, ("nobody", 1))
+            yield DrainChannel(row.number, channel, fragment, after), [Drain]
+            yield DrainChannel(row.number + 1, channel, fragment, row.after), [Drain]
+        case "ready":
+            again = [CancelTimer, Cool, Warm]
+            yield PrepareFragment(row.number + 1, which, row.task, row.ends), again
+            yield PrepareFragment(row.number, which, Parcel("other"), row.ends), again
+            yield PrepareFragment(row.number, which, row.task, (*row.ends, Parcel("other"))), again
+            yield CarryOver(row.number, which, row.task), [CancelTimer, Carry]
+            yield CarryOver(row.number + 1, which, row.task), [CancelTimer, Cool, Carry]
+        case "carried":
+            yield CarryOver(row.number, which, row.task, (NOBODY,)), [Carry]
+            yield CarryOver(row.number + 1, which, row.task), [Carry]
+            yield PrepareFragment(row.number + 1, which, row.task), [Warm]
 
 
 def to_desk(desk: Any) -> Iterator[Stale]:

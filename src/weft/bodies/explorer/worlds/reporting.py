@@ -30,6 +30,7 @@ from weft.protocol.reporting import Inbox, Outbox, OutboxLimits, Reported
 EARLY = "a question is answered when all is known that had happened before it"
 STANDS = "how a site stands is told by its present life, and by its last report"
 GONE = "of a site that is gone nothing stands"
+WAITING = "a report tells how much waits for its turn"
 BOUNDED = "a report is no larger than may be, and no more is said than may be"
 
 
@@ -70,6 +71,12 @@ def work_counted(view: View) -> bool:
 def forgotten(step: Taken) -> bool:
     """Whether nothing stands of a site that is gone."""
     return not isinstance(step.input, SiteGone) or step.after.box.fragment(step.input.site, FRAGMENT) is None
+
+
+def waiting_told(step: Taken) -> bool:
+    """Whether what is said tells how much waits for its turn."""
+    said = [one.message for one in step.effects if isinstance(one, Send) and isinstance(one.message, Letter)]
+    return not said or said[-1].report.more == len(step.after.extra()[1]["_waiting"])
 
 
 def bounded(limits: OutboxLimits) -> StepClaim:
@@ -161,7 +168,8 @@ def world(
             **strange.answering(machines, sites, stale), ONCE: _without(ONCE), GAP: _without(GAP),
             SOUND: _without(SOUND), WORK: work_counted, EARLY: answered,
         },
-        quiet, reborn, steps={STANDS: known_life, GONE: forgotten, BOUNDED: bounded(limits)}, **faults,
+        quiet, reborn,
+        steps={STANDS: known_life, GONE: forgotten, BOUNDED: bounded(limits), WAITING: waiting_told}, **faults,
     )  # fmt: skip
 
 
@@ -170,7 +178,7 @@ def worlds(as_published: bool = False, long: bool = False, **boxes: Any) -> tupl
     more = int(long)
 
     def of(name: str, acts: str, limits: OutboxLimits | None = None, **other: Any) -> World:
-        return world(name, acts, limits, **boxes, **other)
+        return world(name, acts, limits, states_max=2_000_000 if long else 100_000, **boxes, **other)
 
     return (
         of("one site", "a: bcw", early=1 + more),

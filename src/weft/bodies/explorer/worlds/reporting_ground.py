@@ -31,6 +31,8 @@ from weft.protocol.reporting.inbox import Heard
 from weft.protocol.words import Parcel
 
 DESK, FRAGMENT, REPORT, ASK = "desk", "f", "report", "ask"
+UNSOUND = -99
+"""How many batches one stands for that does not tell what they told."""
 BATCHES, COMMITS, WEIGHTS = "b", "c", "w"
 
 ONCE = "a desk takes every event once, in order"
@@ -253,16 +255,25 @@ def _letter(report: Report) -> Letter:
 def _event(what: str, number: int) -> Event:
     match what:
         case "b":
-            return BatchDone(FRAGMENT, 0, number, 1, {"s": number}, {}, {"o": 2}, {"s": 1.0}, (1.0,))
+            return BatchDone(FRAGMENT, 0, number, 1, {"s": 1 << number}, {"s": 3}, {"o": 2}, {"s": number}, (1.0,))
         case "c":
             return Committed(FRAGMENT, "s", False, number, 1, number, 0.0)
     return BatchWeighed(FRAGMENT, "q", number)
 
 
+def _adds_up(one: BatchDone) -> bool:
+    """Whether batches that were joined tell what each of them told, and how large state is of the last."""
+    which = one.sources.get("s", 0)  # a bit for each batch
+    counts = (one.bad, one.operators, one.state_kb)
+    wanted = ({"s": 3 * one.batches}, {"o": 2 * one.batches}, {"s": one.batch})
+    summed = (which.bit_count(), which.bit_length() - 1, one.busy_ms, len(one.sync_ms))
+    return counts == wanted and summed == (one.batches, one.batch, one.batches, one.batches)
+
+
 def _told(event: Event) -> tuple[str, int, int]:
     match event:
         case BatchDone(batch=number, batches=batches):
-            return BATCHES, number, batches
+            return BATCHES, number, batches if _adds_up(event) else UNSOUND
         case Committed(batch=number):
             return COMMITS, number, 1
     return WEIGHTS, event.start, 1

@@ -72,7 +72,7 @@ class SiteLoads:
         then, now = self._then, dict(self._counted(running))
         self._then = now
         parts: list[Part] = []
-        self._costs.weigh()
+        self._costs.weigh(lambda query, name: _declared_ms(told, f"{query}.{name}"))
         costs = {f"{query}.{name}": one["cost_ms"] for (query, name), one in self._costs.operators().items()}
         for name, (epoch, fragment) in running.items():
             known = [stream for stream in fragment.streams if stream in told.operators]
@@ -121,6 +121,11 @@ class SiteLoads:
         if cost_ms is None and came:
             raise Unmeasured(f"cost of {stream}")
         return cost_ms or 0.0, self._state_kb.get(stream, declared.state_kb)
+
+
+def _declared_ms(told: BalanceFrom, stream: str) -> float | None:
+    declared = told.operators.get(stream)
+    return None if declared is None else declared.cost_ms
 
 
 def _entered(

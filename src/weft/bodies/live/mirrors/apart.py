@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from weft.bodies.live.engine import BeforeEnd, Engine, Launchable
 from weft.bodies.live.mirrors.by_plan import ByPlan
@@ -16,11 +16,15 @@ from weft.spark.fragments.positions import Standing
 class Apart:
     """An engine whose streams lie at its own site: those it reads as copies, those it writes as their home."""
 
-    def __init__(self, site: str, engine: Engine, mirroring: Mirroring, by_plan: ByPlan) -> None:
+    def __init__(
+        self, site: str, engine: Engine, mirroring: Mirroring, by_plan: ByPlan,
+        await_plan: Callable[[int], None] = lambda number: None,
+    ) -> None:  # fmt: skip
         self.site = site
         self.engine = engine
         self.mirroring = mirroring
         self.by_plan = by_plan
+        self._await_plan = await_plan
 
     def fence(self, task: Task, epoch: int) -> None:
         """From now on this site is the home of what the fragment writes, under this epoch or a greater one."""
@@ -30,6 +34,7 @@ class Apart:
 
     def prepare(self, task: Task, epoch: int) -> Launchable:
         """A fragment ready to start, whose inputs are followed."""
+        self._await_plan(task.plan)
         self.by_plan.look()  # before it writes anything: its readers may be slower than it is
         self._follow(task)
         return self.engine.prepare(task, epoch)

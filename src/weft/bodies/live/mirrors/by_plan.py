@@ -84,6 +84,8 @@ class ByPlan:
                 self.mirroring.unfollow(stream)
         await_readers(self.mirroring.folders, fragments, written)
         for channel in self.mirroring.folders.streams():
+            if not self.mirroring.mirrored((channel.name,)):
+                continue  # all sites see one log, which the desk looks after: readers at other sites are none of ours
             if channel.name not in under_way:
                 there = fragments if channel.name in written else own
                 reading = {one.id for one in there if channel.name in one.channels}

@@ -3,6 +3,9 @@
 It ends in order when the desk says that the run is over, when it is told to by a signal, by `weft stop` where no desk
 is left, and where it has heard of no desk for ten minutes and runs nothing. Its Spark gone, it ends at once: whoever
 started it starts it again.
+
+Its state is the folder that the desk has, or, where the desk says that they share none, one of its own with copies of
+what a site must know of the run (`copies.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +26,6 @@ from weft.bodies.live.companions import companions_of
 from weft.bodies.live.engine import Engine
 from weft.bodies.live.epochs import SiteEpochs
 from weft.bodies.live.facts import facts_of, meanings
-from weft.bodies.live.identity import identity
 from weft.bodies.live.machine_state import MachineLook
 from weft.bodies.live.mirrors.apart import Apart
 from weft.bodies.live.mirrors.by_plan import ByPlan
@@ -30,12 +33,14 @@ from weft.bodies.live.mirrors.mirroring import Mirroring
 from weft.bodies.live.parcels import pack
 from weft.bodies.live.processes import roll
 from weft.bodies.live.processes.bandwidth import BandwidthLook
+from weft.bodies.live.processes.copies import Copies, claim_here, is_run_of
 from weft.bodies.live.sharing import to_run
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import KEYS, STOP, CannotRun, State
 from weft.bodies.live.story_file import StoryFile
 from weft.bodies.live.transport import ROLL, Address, agent
 from weft.bodies.live.wire.credentials import NoKey, credentials
+from weft.bodies.live.wire.deployed import addresses
 from weft.bodies.live.wire.parties import THE_DESK, Party
 from weft.bodies.live.wire.parties import site as party_of
 from weft.bodies.live.wire.port import LOOPBACK, Port
@@ -44,7 +49,7 @@ from weft.model.sites import where
 from weft.plan.dataflow.event_times import carried_times
 from weft.plan.dataflow.sharing import as_written
 from weft.plan.network.paths import Paths
-from weft.protocol.agents import FAILED, READY, STARTING, AgentHere, CutOff, DeskHere, EndAgent, Neighbour
+from weft.protocol.agents import ENDED, FAILED, READY, STARTING, AgentHere, CutOff, DeskHere, EndAgent, Neighbour
 from weft.protocol.messages import REASON_CHARS_MAX, BadMessage, decode, encode
 from weft.spark import process
 from weft.spark.channels.folders import Folders
@@ -68,6 +73,7 @@ class DeskOptions(NamedTuple):
     graph: str
     until_done: bool
     measured: bool
+    copies: str = ""
 
 
 class NoDesk(RuntimeError):
@@ -101,6 +107,10 @@ class AgentProcess:
         self._machine = MachineLook(folder.parent)
         self._bandwidth = BandwidthLook(site, deployment)
         self._where: roll.Where = LOOPBACK
+        self._story: StoryFile | None = None
+        self._named = addresses(deployment)
+        self._copies: Copies | None = None
+        self._mark = ""  # of what the desk's files hold, where it shares none with this process
 
     def stop(self) -> None:
         """Ask for an orderly end."""
@@ -110,16 +120,15 @@ class AgentProcess:
         """Run the site to its end; the process's exit status."""
         lock = roll.lock_site(self.state.path, self.site)
         try:
-            self._wait_for_state()
-            story = StoryFile(self.state.path / "story.log")
-            try:
-                return self._live(story)
-            finally:
-                story.close()
+            if self.deployment.keys is None or not {THE_DESK, party_of(self.site)} <= self._named.keys():
+                self._wait_for_state()  # it says how the desk is found
+            return self._live()
         except NoDesk as error:
             self.reason = str(error)
             return 1
         finally:
+            if self._story is not None:
+                self._story.close()
             lock.close()
 
     def _wait_for_state(self) -> None:
@@ -130,14 +139,43 @@ class AgentProcess:
 
     def _take_up(self) -> None:
         record = self.state.record()
-        if record is None or record.deployment != identity(self.deployment):
+        if record is None or not is_run_of(record, self.deployment):
             raise CannotRun(f"{self.state.path} holds the run of another file; give `weft agent` the file that it runs")
         self.state.is_of(record)
+        self._tell_of(self.state)
+
+    def _take_copies(self) -> None:
+        """Have what a site must know of the run of a desk whose folder is another; sinks of this site become its."""
+        assert self._copies is not None
+        if roll.desk_lives(self.state.path):
+            raise CannotRun(f"{self.state.path} is the desk's own state: give `weft agent` another with --state")
+        self.state.check_place()
+        (self.state.path / STOP).unlink(missing_ok=True)  # meant for an agent that is gone
+        before = self.state.record()
+        while True:
+            try:
+                self._copies.bring(self._mark)
+                break
+            except OSError:
+                self._wait(LOOK_S)
+        self._take_up()
+        record = self.state.record()
+        assert record is not None
+        claim_here(self.state, self.deployment, self.site, record, before is not None)
+
+    def _tell_of(self, state: State) -> None:
+        if self._story is None:
+            self._story = StoryFile(state.path / "story.log")
+
+    def _tell(self, line: str) -> None:
+        """Write to the story, once it is known of which run."""
+        if self._story is not None:
+            self._story.write(line)
 
     def _share(self) -> None:
         """Have the graph that the desk has."""
         assert self._asked is not None
-        self.deployment = to_run(self.deployment, self.state, False)
+        self.deployment = to_run(self.deployment, self.state, False, data=False)
         if roll.digest(self.deployment) != self._asked.graph:
             raise NoDesk("its queries share operators otherwise than the desk's")
 
@@ -148,7 +186,7 @@ class AgentProcess:
         if time.monotonic() > self._heard_s + NO_DESK_S_MAX:
             raise NoDesk(f"no desk was heard of for {NO_DESK_S_MAX:.0f} s")
 
-    def _live(self, story: StoryFile) -> int:
+    def _live(self) -> int:
         keys = self.state.path / KEYS
         if self.deployment.keys is not None:
             keys = Path(absolute(self.deployment.keys, self.deployment.folder))
@@ -158,7 +196,8 @@ class AgentProcess:
         except NoKey as error:
             raise CannotRun(str(error)) from error
         listen = LOOPBACK if address is None else where(address)
-        self._port = port = Port(shown, roll.digest(as_written(self.deployment)), listen, tell=story.write)
+        self._port = port = Port(shown, roll.digest(as_written(self.deployment)), listen, tell=self._tell)
+        self._copies = Copies(port, self.state)
         try:
             found = port.start()
         except OSError as error:
@@ -171,34 +210,44 @@ class AgentProcess:
         try:
             while self._asked is None:
                 self._wait(LOOK_S)
-            return self._run(story)
+            return self._run()
         finally:
             self._ended.set()
             port.stop()
 
-    def _run(self, story: StoryFile) -> int:
+    def _run(self) -> int:
+        assert self._asked is not None
         try:
-            self._take_up()  # a desk that starts over has made another state since
+            if self._asked.copies:
+                self._take_copies()
+            else:
+                self._wait_for_state()  # a desk that starts over has made another state since
             self._share()
             self._mend()
-            self._start(story)
+            self._start()
         except NoDesk:
             raise
         except Exception as error:
-            return self._failed(error)
+            self._failed(error)
+            if isinstance(error, CannotRun):
+                raise
+            return 1
         roll.tell_site(self.state, self.site, self._where, runs=True)
         self.phase = READY
         self._look_after()
         assert self.body is not None
         assert self.spark is not None
         if not self.spark.alive():
-            story.write(f"# {self.site}: its Spark has gone; the process ends")
+            self._tell(f"# {self.site}: its Spark has gone; the process ends")
             os._exit(1)  # nothing can end in order, and what it would say would only confuse
         self.body.stop()
         self.spark.close()
+        self.phase = ENDED
+        if self._asked is not None and self._asked.copies and self._port is not None:
+            self._port.send(agent(self.site), ROLL, encode(self._here()))  # nobody else would know
         return 0
 
-    def _start(self, story: StoryFile) -> None:
+    def _start(self) -> None:
         """Spark, the engine, and the site's host."""
         record = self.state.path / "agents" / f"{self.life}.temporary"
         for left in record.parent.glob("*.temporary"):
@@ -210,11 +259,11 @@ class AgentProcess:
         engine: Engine = spark.engines(times, Paths(self.deployment).between, asked)(self.site)
         assert self._port is not None
         if self.state.site:
-            mirroring = Mirroring(self._port, self.state.folders, story.write)
-            engine = Apart(self.site, engine, mirroring, ByPlan(self.site, self.state, mirroring))
+            mirroring = Mirroring(self._port, self.state.folders, self._tell)
+            engine = Apart(self.site, engine, mirroring, ByPlan(self.site, self.state, mirroring), self._await_plan)
         epochs, balance = SiteEpochs(self.state, self.site), KeptBalance(self.state, self.site)
-        self.body = body = SiteBody(self.site, epochs, balance, engine, self._port, story.write, asked.measured)
-        body.companions += companions_of(body, lambda: self.deployment, self.state, self._port, story.write)
+        self.body = body = SiteBody(self.site, epochs, balance, engine, self._port, self._tell, asked.measured)
+        body.companions += companions_of(body, lambda: self.deployment, self.state, self._port, self._tell)
         body.start()
 
     def _mend(self) -> None:
@@ -231,12 +280,12 @@ class AgentProcess:
         inspection.mend(left, self.state.disk)
         inspection.mend_ticks(self.state.folders, own)
 
-    def _failed(self, error: Exception) -> int:
+    def _failed(self, error: Exception) -> None:
         """Let the desk know why this site cannot run, before the process ends."""
         self.phase = FAILED
-        self.reason = str(error) if isinstance(error, BadOperator) else f"{type(error).__name__}: {error}"
+        plain = isinstance(error, BadOperator | CannotRun)
+        self.reason = str(error) if plain else f"{type(error).__name__}: {error}"
         self._over.wait(TOLD_S_MAX)
-        return 1
 
     def _look_after(self) -> None:
         """Until somebody ends the site, or nobody will ever ask anything of it."""
@@ -249,11 +298,27 @@ class AgentProcess:
             if (self.state.path / STOP).exists() or (silent and not self.body.running):
                 return
 
+    def _await_plan(self, number: int) -> None:
+        """Have the journal of a plan in this site's folder: at once where the desk writes it there."""
+        if self._copies is not None and self._asked is not None and self._asked.copies:
+            self._copies.have_plan(number)
+
+    def _keep_up(self) -> None:
+        """Have what the desk's files hold by now, where they are not this site's own."""
+        if self._copies is not None and self._asked is not None and self._asked.copies:
+            try:
+                with suppress(OSError):  # it is asked for again
+                    self._copies.bring(self._mark)
+            except CannotRun as error:  # a desk that has begun another run, which this site cannot be part of
+                self.phase, self.reason = FAILED, str(error)
+
     def _announce(self) -> None:
         """Say every second that this site is there."""
         assert self._port is not None
         while not self._ended.wait(ANNOUNCE_S):
             self._find_others()
+            if self.phase == READY:
+                self._keep_up()
             if THE_DESK in self._known:
                 self._port.send(agent(self.site), ROLL, encode(self._here()))
 
@@ -263,9 +328,10 @@ class AgentProcess:
         others = [one.name for one in self.deployment.sites if one.name != self.site]
         found = {party_of(name): roll.find_site(self.state.path, name) for name in others}
         for party, entry in {THE_DESK: roll.find_desk(self.state.path), **found}.items():
-            if entry is not None and entry.where != self._known.get(party):
-                self._known[party] = entry.where
-                self._port.know(party, entry.where)
+            where = self._named.get(party, entry.where if entry is not None else None)
+            if where is not None and where != self._known.get(party):
+                self._known[party] = where
+                self._port.know(party, where)
                 if party.site in self._near:  # a word is enough for the port to keep a connection
                     self._port.send(agent(self.site), agent(party.site), encode(Neighbour()))
 
@@ -292,8 +358,9 @@ class AgentProcess:
             case DeskHere(life=life) if life == self.life:
                 self._heard_s = time.monotonic()
                 self._wants_facts = message.wants_facts
+                self._mark = message.copies
                 if self._asked is None:
-                    self._asked = DeskOptions(message.graph, message.until_done, message.measured)
+                    self._asked = DeskOptions(message.graph, message.until_done, message.measured, message.copies)
             case CutOff(life=life, site=site, for_s=for_s) if life == self.life and self._port is not None:
                 self._port.cut(party_of(site), for_s)
             case EndAgent(life=life) if life == self.life:

@@ -3,6 +3,9 @@
 The desk itself has no Spark: what Spark says of the operators, the first agent to be ready tells. An agent that dies is
 started again, after pauses that grow; one that is there already, started by somebody else or by an earlier desk, is
 taken as it is.
+
+Where sites share no folder with the desk (`apart`) others start them, with `weft agent` on their machines: the file
+says where they listen, and what they say every second tells that they are there.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from weft.bodies.live import journal
 from weft.bodies.live.carrier import Tell
 from weft.bodies.live.commands.answering import Answering
 from weft.bodies.live.facts import Facts
@@ -29,17 +33,19 @@ from weft.bodies.live.machine_state import machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.parcels import unpack
 from weft.bodies.live.processes import roll
+from weft.bodies.live.processes.copies import Giving, mark_of
 from weft.bodies.live.state import KEYS, CannotRun, State
 from weft.bodies.live.transport import ROLL, Address, agent
 from weft.bodies.live.wire.authority import own_keys
 from weft.bodies.live.wire.credentials import NoKey, credentials
+from weft.bodies.live.wire.deployed import addresses
 from weft.bodies.live.wire.parties import THE_DESK
 from weft.bodies.live.wire.parties import site as party_of
 from weft.bodies.live.wire.port import LOOPBACK, Port
 from weft.model import Deployment, MachineState, rate_changes
 from weft.model.sites import where
 from weft.plan.dataflow.sharing import as_written
-from weft.protocol.agents import FAILED, READY, AgentHere, CutOff, DeskHere, EndAgent, RunsHere
+from weft.protocol.agents import ENDED, FAILED, READY, AgentHere, CutOff, DeskHere, EndAgent, RunsHere
 from weft.protocol.messages import BadMessage, decode, encode
 from weft.spark.flow_start import open_flows
 from weft.spark.fragments.outputs import sweep_aside
@@ -50,6 +56,8 @@ LOOK_S = 0.1
 UP_S_MAX = 8.0
 OPEN_S_MAX = 600.0
 JOIN_S_MAX = 60.0
+JOIN_APART_S_MAX = 15.0
+"""The longest that a run which goes on waits for sites that may run on: whether they do they alone know."""
 END_S_MAX = 45.0
 TERM_S_MAX = 10.0
 PAUSE_S, PAUSE_S_MAX = 0.5, 30.0
@@ -78,7 +86,10 @@ class ProcessSites:
         self.state = state
         self.options = options
         self.file = file.resolve()
-        self.starts = starts
+        self.starts = starts and not options.apart
+        self.apart = options.apart
+        self._opened = not options.apart
+        self._named = addresses(deployment)
         self.crashed: set[str] = set()
         self._story = story
         self._names = [site.name for site in deployment.sites]
@@ -114,14 +125,16 @@ class ProcessSites:
     def open(self, over: Callable[[], bool]) -> Facts:
         """Start what lacks a process, and hear from the first that is ready what Spark says of the operators."""
         running = roll.running(self.state.path)
-        if not running:
-            sweep_aside(self.deployment, self.state.folders)
-            open_flows(self.deployment, self.state.folders, rate_changes(self.deployment.scenario))
+        if not running and not self.apart:
+            self._open_state()
         self.transport.open(ROLL, self._deliver)
         Answering(self.state, self._story).at(self.transport)
+        Giving(self.state).at(self.transport)
         address = self.transport.start()
         assert address is not None
         roll.tell_desk(self.state, address)
+        if self.apart:
+            self._join_apart(over)
         deadline, joined_s = time.monotonic() + OPEN_S_MAX, time.monotonic() + JOIN_S_MAX
         while self._facts is None or (time.monotonic() < joined_s and any(self._unheard(site) for site in running)):
             self.check()
@@ -133,8 +146,36 @@ class ProcessSites:
             time.sleep(LOOK_S)
         return self._facts
 
+    def _open_state(self) -> None:
+        sweep_aside(self.deployment, self.state.folders)
+        open_flows(self.deployment, self.state.folders, rate_changes(self.deployment.scenario))
+
+    def _join_apart(self, over: Callable[[], bool]) -> None:
+        """Hear whether sites run on since a desk before this one; where none does, sources are to flow anew."""
+        deadline = time.monotonic() + JOIN_APART_S_MAX
+        goes_on = journal.read(self.state) is not None
+        while goes_on and len(self._heard) < len(self._names) and time.monotonic() < deadline and not over():
+            self.check()
+            time.sleep(LOOK_S)
+        if not any(here.runs for here, _ in list(self._heard.values())):
+            self._open_state()
+        self._opened = True
+
+    def _living(self) -> dict[str, int]:
+        """The sites that have a process, as files of this machine say, or they themselves."""
+        if not self.apart:
+            return roll.living(self.state.path)
+        now_s = time.monotonic()
+        there = [(site, here) for site, (here, heard_s) in list(self._heard.items()) if now_s < heard_s + UP_S_MAX]
+        return {site: here.pid for site, here in there if here.phase != ENDED}
+
+    def _where(self, site: str) -> roll.Where | None:
+        """Where a site listens, as its process or the file says."""
+        entry = roll.find_site(self.state.path, site)
+        return self._named.get(party_of(site), None if entry is None else entry.where)
+
     def _unheard(self, site: str) -> bool:
-        return site in self._names and not self.is_up(site) and site in roll.living(self.state.path)
+        return site in self._names and not self.is_up(site) and site in self._living()
 
     def try_out(self, deployment: Deployment) -> Learned:
         """Processes know the queries that they were started with; CannotRun says what helps."""
@@ -156,10 +197,10 @@ class ProcessSites:
 
     def about(self, site: str) -> dict[str, Any]:
         """Which process a site is, and where it is found."""
-        held, entry = self._heard.get(site), roll.find_site(self.state.path, site)
+        held, there = self._heard.get(site), self._where(site)
         return {
             "pid": held[0].pid if held is not None else None,
-            "address": None if entry is None else f"{entry.host}:{entry.port}",
+            "address": None if there is None else f"{there[0]}:{there[1]}",
             "up": self.is_up(site),
             "spark_ui": (held[0].ui or None) if held is not None else None,
             "machine": machine_as_plain(self.machine(site)),
@@ -196,12 +237,12 @@ class ProcessSites:
         for site, (here, _) in list(self._heard.items()):
             if here.phase == FAILED:
                 raise RunFailed(f"site {site}: {here.reason}")
-        running = roll.living(self.state.path)
+        running = self._living()
         for site in self._names:
-            entry = roll.find_site(self.state.path, site) if site in running else None
-            if entry is not None and self._known.get(site) != entry.where:
-                self._known[site] = entry.where
-                self.transport.know(party_of(site), entry.where)
+            there = self._where(site) if site in running or self.apart else None
+            if there is not None and self._known.get(site) != there:
+                self._known[site] = there
+                self.transport.know(party_of(site), there)
             if self.starts and site not in running and site not in self.crashed:
                 self._bring_up(site)
 
@@ -264,7 +305,7 @@ class ProcessSites:
 
     def _left(self) -> list[str]:
         children = [site for site, child in self._children.items() if child.process.poll() is None]
-        return [site for site in self._names if site in {*roll.living(self.state.path), *children}]
+        return [site for site in self._names if site in {*self._living(), *children}]
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         if process.poll() is None:
@@ -289,6 +330,9 @@ class ProcessSites:
         if self._facts is None:
             with suppress(msgspec.MsgspecError):
                 self._facts = unpack(message.facts, Facts | None)  # type: ignore[arg-type]
+        if not self._opened:  # what it would read of the run is not all there yet
+            return
         options, wants_facts = self.options, self._facts is None
-        answer = DeskHere(message.life, self._graph, options.until_done, options.measured, wants_facts)
+        mark = mark_of(self.state) if self.apart else ""
+        answer = DeskHere(message.life, self._graph, options.until_done, options.measured, wants_facts, mark)
         self.transport.send(ROLL, sender, encode(answer))

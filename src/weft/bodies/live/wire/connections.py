@@ -11,7 +11,7 @@ from weft.bodies.live.wire.line import Line
 from weft.bodies.live.wire.parties import Party
 from weft.bodies.live.wire.traffic import Traffic, full_kbps
 
-WRITE_BUFFER_BYTES = 4 << 20
+WRITE_BUFFER_BYTES = 1 << 20
 BULK_S_MAX = 60.0
 """The longest that the other end of a bulk connection may be silent."""
 

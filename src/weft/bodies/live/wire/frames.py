@@ -17,7 +17,8 @@ from weft.protocol.messages import MESSAGE_BYTES_MAX
 
 WIRE_VERSION = 1
 FRAME_BYTES_MAX = MESSAGE_BYTES_MAX + 4096
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES, CHUNK_BYTES_MAX = 1 << 17, 1 << 20
+"""What is sent at once, and what is taken: of larger chunks every copy that TLS and asyncio make misses the cache."""
 MESSAGES, BULK = "messages", "bulk"
 VALUE, CHUNK = 1, 2
 _HEAD = struct.Struct("<IB")
@@ -120,8 +121,8 @@ async def read_frame(reader: asyncio.StreamReader, chunks: bool = False) -> AnyF
     """The next frame, or the bytes of a chunk where those may come; BadFrame where it is neither."""
     size, kind = _HEAD.unpack(await reader.readexactly(HEAD_BYTES))
     if kind == CHUNK and chunks:
-        if size > CHUNK_BYTES:
-            raise BadFrame(f"a chunk of {size} bytes; at most {CHUNK_BYTES} are taken")
+        if size > CHUNK_BYTES_MAX:
+            raise BadFrame(f"a chunk of {size} bytes; at most {CHUNK_BYTES_MAX} are taken")
         return await reader.readexactly(size)
     if kind != VALUE:
         raise BadFrame(f"a frame of kind {kind}")

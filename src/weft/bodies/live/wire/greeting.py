@@ -16,7 +16,7 @@ from weft.protocol.messages import VERSION
 
 HANDSHAKE_S_MAX = 5.0
 CALL_S_MAX = 5.0
-READ_BYTES = 4 << 20
+READ_BYTES = 1 << 19
 
 
 class Paused(asyncio.Protocol):

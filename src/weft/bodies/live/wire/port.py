@@ -2,7 +2,7 @@
 
 Messages to a peer go over the connection that this process has made to it; to a peer whose address is not known, over
 the last one that it has made to us. What a connection that breaks takes along is said again over the
-next one (`protocol/connection`). Bulk bytes have connections of their own, so that no message waits behind them.
+next one (`messages.py`). Bulk bytes have connections of their own, so that no message waits behind them.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from weft.bodies.live.wire.greeting import (
     secured,
 )
 from weft.bodies.live.wire.line import Line
+from weft.bodies.live.wire.messages import BROKEN, Messages
 from weft.bodies.live.wire.parties import Party, home_of
 from weft.bodies.live.wire.peers import Clock, Peer, Tally
 from weft.bodies.live.wire.traffic import Traffic
@@ -38,13 +39,10 @@ from weft.protocol.messages import MESSAGE_BYTES_MAX
 LOOPBACK = ("127.0.0.1", 0)
 OWN_S_MAX = 60.0
 """The longest that the port's own thread is waited for: a busy machine may keep it from running."""
-PING_S = 2.0
 STEADY_S = 1.0
 """A connection that held so long was none that failed."""
-SILENT_S_MAX = 8.0
 ACCEPTED_MAX = 64
 """Connections that one peer may have to us at once."""
-_BROKEN = (OSError, asyncio.IncompleteReadError, TimeoutError, frames.BadFrame, NotBelieved)
 
 Value = TypeVar("Value")
 Where = tuple[str, int]
@@ -73,15 +71,13 @@ class Port:
         self._listen = listen
         self._lines = dict(lines or {})
         self._peers: dict[Party, Peer] = {}
-        self._by_name: dict[str, Peer] = {}
-        self._open: dict[Address, Deliver] = {}
         self._handlers: dict[str, Handler] = {}
         self._live: dict[int, Connection] = {}
         self._cuts: dict[Party, float] = {}
         self._links = 0
         self._tally = Tally(tell)
-        self._speaker = core.Speaker(str(self.me), self._self.session, limits or core.SpeakerLimits())
-        self._hearer = core.Hearer(str(self.me))
+        speaks = limits or core.SpeakerLimits()
+        self._messages = Messages(self.me, self._self.session, speaks, self._live, self._tally)
         self._loop = asyncio.new_event_loop()
         self._stopping = False
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -103,11 +99,11 @@ class Port:
 
     def open(self, address: Address, deliver: Deliver) -> None:
         """Let messages for an address be delivered, on the port's own thread."""
-        self._open[address] = deliver
+        self._messages.open(address, deliver)
 
     def close(self, address: Address) -> None:
         """No more is delivered to an address."""
-        self._open.pop(address, None)
+        self._messages.close(address)
 
     def send(self, sender: Address, to: Address, data: bytes) -> None:
         """Pass bytes on; returns at once."""
@@ -115,9 +111,7 @@ class Port:
             raise ValueError(f"a message of {len(data)} bytes; at most {MESSAGE_BYTES_MAX} are carried")
         home = home_of(to)
         if home == self.me:
-            deliver = self._open.get(to)
-            if deliver is not None:
-                deliver(sender, data)
+            self._messages.here(sender, to, data)
         elif not self._stopping:
             self._soon(self._offer, home, frames.enveloped(sender, to, data))
 
@@ -149,7 +143,7 @@ class Port:
 
     def owed(self) -> int:
         """Messages that were not acknowledged yet."""
-        return sum(len(row.held) for row in list(self._speaker.rows.values()))
+        return self._messages.owed()
 
     def refused(self) -> dict[str, int]:
         """What was refused, lost or broken so far, and how often."""
@@ -171,6 +165,9 @@ class Port:
         self.do(self._end(linger_s)).result(linger_s + OWN_S_MAX)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(OWN_S_MAX)
+
+    def _is_stopping(self) -> bool:
+        return self._stopping
 
     def _soon(self, what: Callable[..., None], *given: Any) -> None:
         try:
@@ -218,20 +215,19 @@ class Port:
     def _peer(self, party: Party) -> Peer:
         peer = self._peers.get(party)
         if peer is None:
-            self._peers[party] = self._by_name[str(party)] = peer = Peer(party, self._lines.get(party, Line()))
+            self._peers[party] = peer = Peer(party, self._lines.get(party, Line()))
         return peer
 
     def _known(self, party: Party, where: Where) -> None:
         peer = self._peer(party)
         peer.where, peer.failures = where, 0
         peer.hurry.set()
-        row = self._speaker.rows.get(str(party))
-        if row is not None and row.held:
+        if self._messages.owes(party):
             self._call(peer)
 
     def _offer(self, home: Party, data: bytes) -> None:
         peer = self._peer(home)
-        self._perform(self._speaker.handle(core.Offered(str(home), data)))
+        self._messages.offer(home, data)
         self._call(peer)
 
     def _call(self, peer: Peer) -> None:
@@ -253,35 +249,6 @@ class Port:
         """Whether nothing passes between this process and a peer now."""
         return self._cuts.get(party, 0.0) > self._loop.time()
 
-    def _perform(self, effects: list[Any]) -> None:
-        for effect in effects:
-            match effect:
-                case core.WriteCarry(link=link, number=number, data=data):
-                    if link in self._live:
-                        self._live[link].write(frames.Carry(number, data))
-                case core.WriteAck(link=link, session=session, number=number):
-                    if link in self._live:
-                        self._live[link].write(frames.Ack(session, number))
-                case core.Deliver(peer=name, data=data):
-                    self._deliver(self._by_name[name].party, data)
-                case core.Close(link=link, why=why):
-                    self._tally.note(f"refused: {why}")
-                    if link in self._live:
-                        self._live[link].refuse(why)
-                case core.Lost(peer=name):
-                    self._tally.note(f"a message to {name} was given up: it was away too long")
-                case core.Missed(peer=name):
-                    self._tally.note(f"messages of {name} were missed: it had no room to keep them")
-
-    def _deliver(self, peer: Party, data: bytes) -> None:
-        sender, to, message = frames.opened(data)
-        deliver = self._open.get(to)
-        if deliver is not None:
-            try:
-                deliver(sender, message)
-            except Exception as error:  # one part's fault must not silence the others
-                self._tally.note(f"{to} failed on a message from {sender}: {type(error).__name__}: {error}")
-
     # ---- calling
 
     async def _keep(self, peer: Peer) -> None:
@@ -289,12 +256,12 @@ class Port:
         while not self._stopping:
             try:
                 one = await self._call_up(peer, frames.MESSAGES)
-            except _BROKEN as error:
+            except BROKEN as error:
                 peer.failures += 1
                 self._tally.note(f"no connection to {peer.party}: {frames.text_of(error)}")
             else:
                 begun_s = self._loop.time()
-                await self._converse(one, calls=True)
+                await self._messages.converse(one, peer, True, self._is_stopping)
                 # One that is closed at once, as that of a past life is, must not be called without end.
                 peer.failures = 1 if self._loop.time() - begun_s > STEADY_S else peer.failures + 1
             pause_s = core.pause_ms(peer.failures) / 1000 * (0.75 + 0.5 * (self._links % 7) / 6)
@@ -335,7 +302,7 @@ class Port:
         try:
             streams = await secured(raw, self._self.credentials.called, called=True)
             hello = await greeted(streams, self._self, self._admit)
-        except _BROKEN as error:
+        except BROKEN as error:
             self._tally.note(f"refused a connection from {host}: {frames.text_of(error)}")
             if streams is not None and isinstance(error, NotBelieved | frames.BadFrame):
                 streams[1].write(frames.framed(frames.Refusal(frames.text_of(error))))
@@ -350,68 +317,10 @@ class Port:
             if hello.stream == frames.BULK:
                 await self._serve(one)
             else:
-                await self._converse(one, calls=False)
+                # Who has no address is answered over its own connection.
+                await self._messages.converse(one, peer, peer.where is None, self._is_stopping)
         finally:
             peer.accepted -= 1
-
-    # ---- messages
-
-    async def _converse(self, one: Connection, calls: bool) -> None:
-        """Take what comes over a connection until it breaks, and let the speaker use it where it may."""
-        peer = self._peer(one.peer)
-        self._live[one.link] = one
-        pinging = self._loop.create_task(self._ping(one, peer))
-        speaks = calls or peer.where is None
-        try:
-            if speaks:
-                self._perform(self._speaker.handle(core.LinkUp(str(one.peer), one.link)))
-            while True:
-                self._take(one, peer, await one.read())
-        except (frames.BadFrame, NotBelieved) as error:
-            self._tally.note(f"refused a frame of {one.peer}: {frames.text_of(error)}")
-            one.refuse(frames.text_of(error))
-        except _BROKEN as error:
-            if not isinstance(error, asyncio.IncompleteReadError) and not self._stopping:
-                self._tally.note(f"the connection with {one.peer} broke: {frames.text_of(error)}")
-        finally:
-            pinging.cancel()
-            del self._live[one.link]
-            if speaks:
-                self._perform(self._speaker.handle(core.LinkDown(str(one.peer), one.link)))
-            one.close()
-        await one.gone()
-
-    def _take(self, one: Connection, peer: Peer, frame: Any) -> None:
-        match frame:
-            case frames.Carry(number=number, data=data):
-                sender, to, _ = frames.opened(data)
-                if home_of(sender) != one.peer:
-                    raise NotBelieved(f"{one.peer} spoke in the name of {sender}")
-                if home_of(to) != self.me:
-                    raise NotBelieved(f"{one.peer} spoke to {to}, who is not here")
-                arrived = core.Arrived(str(one.peer), one.link, one.session, number, data)
-                self._perform(self._hearer.handle(arrived))
-            case frames.Ack(session=session, number=number):
-                self._perform(self._speaker.handle(core.Acked(str(one.peer), session, number)))
-            case frames.Ping(number=number):
-                one.write(frames.Pong(number, time.time() * 1000))
-            case frames.Pong(number=number, clock_ms=clock_ms):
-                peer.answered(one.link, number, clock_ms)
-            case _:
-                raise frames.BadFrame(f"{type(frame).__name__} amid messages")
-
-    async def _ping(self, one: Connection, peer: Peer) -> None:
-        """A few pings at once tell the clocks apart; then one now and then tells whether the other is still there."""
-        number = 0
-        while True:
-            number += 1
-            peer.asked(one.link, number)
-            one.write(frames.Ping(number))
-            await asyncio.sleep(0.02 if number < 5 else PING_S)
-            if self._loop.time() - one.heard_s > SILENT_S_MAX:
-                self._tally.note(f"{one.peer} is silent")
-                one.abort()
-                return
 
     # ---- bulk bytes
 

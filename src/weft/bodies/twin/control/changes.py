@@ -14,7 +14,7 @@ from functools import partial
 from weft.bodies.twin.control.carrier import Carrier
 from weft.bodies.twin.records import Records, names_of
 from weft.model import Deployment, Placement
-from weft.model.wishes import By, MoveTo, ScaleTo, Wish
+from weft.model.wishes import By, MoveTo, ScaleTo, TakeOver, Wish
 from weft.plan.changing.difference import difference
 from weft.plan.changing.next_plan import next_plan
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
@@ -35,13 +35,14 @@ StateNs = Callable[[str, str, str], int]
 
 @dataclass(slots=True)
 class Asked:
-    """A wish, when it was asked for, and who is to hear what became of it."""
+    """A wish, when it was asked for, who is to hear what became of it, and its change once the desk has heard of it."""
 
     wish: Wish
     at_s: float
     told: Told
     state: str = "asked"
     why: str = ""
+    change: int = 0
 
     def end(self, why_not: str | None, word: str) -> None:
         """It is over: done or refused."""
@@ -67,11 +68,13 @@ class Changes:
         self._next: dict[int, RunningPlan] = {}
         self._of_wish: dict[int, int] = {}
         self._of_change: dict[int, int] = {}
+        self._stored: dict[int, int] = {}
+        self._told_last = 0
         self._resizing: dict[int, tuple[str, bool]] = {}
         self._coming: Counter[tuple[str, str]] = Counter()
 
     def store(self, wish: Wish, at_s: float, told: Told) -> int:
-        """Keeps a wish for its time; the number of its change."""
+        """Keeps a wish for its time; its number."""
         number = len(self.asked) + 1
         self.asked[number] = Asked(wish, at_s, told)
         return number
@@ -104,7 +107,7 @@ class Changes:
             case AskFor(number=number):
                 if number not in self._of_wish:
                     self._take_up(number)
-                self._carrier.take(DESK, Ask(self._of_wish[number]))
+                self._carrier.take(DESK, Ask(self._number(self._of_wish[number])))
             case Decline(number=number, why=why) if number in self._of_wish:
                 self.end(self._of_wish[number], why, "")
             case Turn(number=number):
@@ -119,6 +122,13 @@ class Changes:
                 return False
         return True
 
+    def _number(self, asked: int) -> int:
+        """The number of a wish's change: epochs follow it, so one that the desk hears of later has a higher one."""
+        self._told_last = max(asked, self._told_last + 1)
+        self._stored[self._told_last] = asked
+        self.asked[asked].change = self._told_last
+        return self._told_last
+
     def _take_up(self, wished: int) -> None:
         """What a rule wishes becomes a change like any other."""
         wish = self._rounds.granted(wished)
@@ -128,9 +138,10 @@ class Changes:
 
     def _turn(self, number: int) -> Change | Moot:
         """What a wish ends and starts, given the plan in force."""
-        wish = self.asked[number].wish
-        if isinstance(wish, ScaleTo) and number in self._resizing:
-            site, more = self._resizing[number]
+        asked = self._stored[number]
+        wish = self.asked[asked].wish
+        if isinstance(wish, ScaleTo) and asked in self._resizing:
+            site, more = self._resizing[asked]
             if not more and site not in self.plan.placement.instances.get(wish.stream, ()):
                 return Moot(number, f"no further instance of {wish.stream} runs at {site}")
             # Others may have come and gone since it was asked.
@@ -139,9 +150,10 @@ class Changes:
         if isinstance(then, Impossible):
             return Moot(number, then.why)
         self._next[number] = then
-        change = difference(self.plan, then)
+        change = difference(self.plan, then, wish.site if isinstance(wish, TakeOver) else None)
         ends = tuple(End(old.id, old.site, drains) for old, drains in change.ends)
-        return Change(number, ends, tuple(Start(new.id, new.site) for new in change.starts))
+        starts = tuple(Start(new.id, new.site) for new in change.starts)
+        return Change(number, ends, starts, tuple(old.id for old in change.lost) or None)
 
     def _decide(self, number: int) -> None:
         """Lets a plan be in force, and does to the record plane what it says."""
@@ -163,13 +175,14 @@ class Changes:
 
     def _over(self, number: int, why_not: str | None, word: str = "") -> None:
         """A change is over: whoever asked is told, and the controller."""
-        self.end(number, why_not, word)
-        wish = self._of_change[number]
+        asked = self._stored[number]
+        self.end(asked, why_not, word)
+        wish = self._of_change[asked]
         self._carrier.feed(CONTROLLER, self._rounds.over(wish, why_not, self.plan.placement))
 
-    def end(self, number: int, why_not: str | None, word: str = "") -> None:
+    def end(self, asked: int, why_not: str | None, word: str = "") -> None:
         """A wish is over, made or not."""
-        self.asked[number].end(why_not, word)
+        self.asked[asked].end(why_not, word)
 
     def _resize(self, before: Placement, then: Placement) -> None:
         for stream in dict.fromkeys((*before.instances, *then.instances)):

@@ -144,6 +144,9 @@ class Hosting:
         def launched() -> None:
             if self._carrier.machines.get(site) is agent and self._fences.get(fragment, 0) <= epoch:
                 self._alive[fragment] = (site, epoch)
+                for outage in self.outages:
+                    if outage.until_ns is None and outage.homes.get(fragment) == outage.site != site:
+                        outage.taken.setdefault(fragment, self._carrier.now_ns)
                 self._records.release(names_of(fragment))
                 if fragment in self._changes.moving:
                     number = self._changes.moving.pop(fragment)[0]

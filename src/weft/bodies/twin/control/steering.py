@@ -22,7 +22,7 @@ from weft.bodies.twin.control.observing import Advising
 from weft.bodies.twin.control.scaling import MARK as SCALE_MARK
 from weft.bodies.twin.control.scaling import Scaling as Autoscaling
 from weft.bodies.twin.control.wishing import Wishing
-from weft.bodies.twin.records import Records, Scaling, names_of
+from weft.bodies.twin.records import Records, Scaling, TimedWish, names_of
 from weft.model import (
     AddAt,
     Control,
@@ -70,6 +70,7 @@ class Steering:
         instances: tuple[Scaling, ...] = (),
         begins: tuple[Deployment, Placement] | None = None,
         control: Control | None = None,
+        wishes: tuple[TimedWish, ...] = (),
     ) -> None:
         self.records = records
         self.warnings: list[str] = []
@@ -78,7 +79,7 @@ class Steering:
         self.advising: Advising | None = None
         laid_out = tuple(placement.homes)
         balance = deployment.control.balance
-        self.steered = steers(deployment)
+        self.steered = steers(deployment) or bool(wishes)
         self._delays = Delays(deployment, move_ms_per_record, self._site_of, lambda: self.carrier.now_ns)
         self.carrier = Carrier(self._delays.message_ns, self._perform, self._delays.start_ns() if self.steered else 0)
         whole, (deployment, placement) = deployment, begins or (deployment, placement)
@@ -98,6 +99,8 @@ class Steering:
             self._at(at_s, partial(records.set_capacity, site, capacity))
         for at_s, verb, operator, site in instances:
             self._at(at_s, partial(self.wishing.scale, operator, site, verb == "start"))
+        for at_s, wish in wishes:
+            self._at(at_s, self.wishing.wished(at_s, wish))
         for what in whole.scenario:
             self._plan(what)
         if self.steered:

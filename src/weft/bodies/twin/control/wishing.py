@@ -14,7 +14,7 @@ from weft.bodies.twin.control.hosting import Hosting
 from weft.bodies.twin.outcome.result import Move
 from weft.bodies.twin.records import names_of
 from weft.model import AddAt, Control, MoveAt, Query, RemoveAt
-from weft.model.wishes import SPOKEN, AddQuery, MoveTo, RemoveQuery, Wish, plain_wish
+from weft.model.wishes import SPOKEN, AddQuery, MoveTo, RemoveQuery, TakeOver, Wish, plain_wish
 from weft.plan.changing.adding import coming
 from weft.plan.changing.running_plan import Impossible, RunningPlan
 from weft.plan.judging.admission import judge
@@ -53,6 +53,14 @@ class Wishing:
             case RemoveAt(at_s=at_s, remove=query):
                 gone = RemoveQuery(query, SCENARIO, "scenario")
                 return partial(self._changes.ask, self._kept(gone, at_s, f"{query} did not go at {at_s:g} s"))
+
+    def wished(self, at_s: float, wish: Wish) -> Callable[[], None]:
+        """What a program wishes is kept for its time; what to do then."""
+        said = ", ".join(f"{verb} {named}" for verb, named in plain_wish(wish).items())
+        refused = f"{said} was not done at {at_s:g} s"
+        if isinstance(wish, MoveTo | TakeOver):
+            return partial(self._changes.ask, self._store(wish, at_s, partial(self._refused, refused)))
+        return partial(self._changes.ask, self._kept(wish, at_s, refused))
 
     def _kept(self, wish: Wish, at_s: float, refused: str) -> int:
         """Keeps a wish for its time; where it is refused, that is told."""
@@ -109,7 +117,7 @@ class Wishing:
         """Keeps what a rule wishes and the controller asks for; the number of its change."""
         return self._store(wish, max(0, self._carrier.now_ns) / NS_PER_S, lambda why_not: None)
 
-    def _store(self, wish: MoveTo, at_s: float, refused: Callable[[str], None]) -> int:
+    def _store(self, wish: MoveTo | TakeOver, at_s: float, refused: Callable[[str], None]) -> int:
         """Keeps a move for its time; once made it is noted, and where it is refused, somebody is told."""
 
         def told(why_not: str | None, word: str) -> None:
@@ -121,11 +129,12 @@ class Wishing:
         number = self._changes.store(wish, at_s, told)
         return number
 
-    def _note(self, number: int, wish: MoveTo, at_s: float, reason: str) -> None:
+    def _note(self, number: int, wish: MoveTo | TakeOver, at_s: float, reason: str) -> None:
+        change = self._changes.asked[number].change
         for operator, to in wish.homes.items():
-            before = self._changes.before.get((number, operator))
+            before = self._changes.before.get((change, operator))
             if before is not None:
-                pause_ns = self._hosting.paused_ns.get((number, operator))
+                pause_ns = self._hosting.paused_ns.get((change, operator))
                 pause_ms = None if pause_ns is None else pause_ns / NS_PER_MS
                 self.moves.append(Move(*names_of(operator), before, to, at_s, pause_ms, reason or wish.reason))
 
@@ -145,9 +154,9 @@ class Wishing:
 
     def _pause_ms(self, number: int) -> float | None:
         """How long the operator of a change that stood still longest did so; 0 where none had to."""
-        paused_ns = self._hosting.paused_ns
-        pauses = [pause_ns / NS_PER_MS for (change, _), pause_ns in paused_ns.items() if change == number]
-        return max(pauses, default=0.0) if self._changes.asked[number].state == "done" else None
+        asked, paused_ns = self._changes.asked[number], self._hosting.paused_ns
+        pauses = [pause_ns / NS_PER_MS for (change, _), pause_ns in paused_ns.items() if change == asked.change]
+        return max(pauses, default=0.0) if asked.state == "done" else None
 
 
 def _named(wish: Wish, named: Callable[[str], str]) -> Wish:

@@ -1,5 +1,7 @@
 """Micro-batches: when one ends its results leave the site, and the next begins at its trigger with all that waits.
 
+On Spark results leave shortly before the end: `AFTER` is left of the batch then.
+
 Where sites share one machine, a batch is slowed by those that are under way when it begins; what batches cost scatters,
 and falls from the first ones on. A site that closes windows lets the results of a batch go with the next one, which
 comes without records where none wait: only then Spark knows that the watermark has moved.
@@ -13,6 +15,7 @@ import numpy as np
 
 from weft.bodies.twin.loop.chance import normal
 from weft.bodies.twin.loop.columns import (
+    AFTER,
     ARRIVE,
     AT,
     BASE,
@@ -27,6 +30,7 @@ from weft.bodies.twin.loop.columns import (
     EXTRA,
     FIRST,
     FIXED,
+    GIVEN,
     HEAD,
     INDEX,
     INTERVAL,
@@ -93,16 +97,22 @@ def weigh_batch(m: Any, x: Any, s: int) -> None:
 
 
 @compiled
-def end_batch(m: Any, x: Any, s: int, now: int) -> None:
-    """A batch has nothing left to do: what it gave leaves, or where windows close, what the one before gave."""
+def give_out(m: Any, x: Any, s: int, now: int) -> bool:
+    """What a batch gave leaves, or where windows close, what the one before gave; whether it goes on after that."""
+    had = m[s + BATCHING]
     m[s + BATCHING] = 0
-    if m[SHARED] != NOBODY:
-        m[UNDER_WAY] -= 1
-        if m[s + CLOSES]:
-            first, last = m[s + OUT], m[s + OUT_END]
-            m[s + OUT], m[s + OUT_END] = m[s + KEPT], m[s + KEPT_END]
-            m[s + KEPT], m[s + KEPT_END] = first, last
+    if m[SHARED] != NOBODY and m[s + CLOSES]:
+        first, last = m[s + OUT], m[s + OUT_END]
+        m[s + OUT], m[s + OUT_END] = m[s + KEPT], m[s + KEPT_END]
+        m[s + KEPT], m[s + KEPT_END] = first, last
     let_out(m, x, s, now)
+    if m[SHARED] == NOBODY or m[s + AFTER] == 0:
+        return False
+    m[s + BATCHING] = had + GIVEN
+    takes = np.int64(np.float64(m[s + AFTER]) / x[m[s + SPEED]] + 0.5)
+    m[s + BUSY] += takes
+    poke(m, s, now + takes)
+    return True
 
 
 @compiled
@@ -121,15 +131,20 @@ def turn_batch(m: Any, x: Any, s: int, now: int) -> None:
     m[s + POKED] = 0
     if m[s + DOWN]:
         return
-    had_records = False
-    if m[s + BATCHING]:
-        if m[s + SERVING] != NOBODY:
-            return
-        if m[s + HEAD] != NOBODY:
-            start_next(m, x, s, now)
-            return
-        had_records = m[s + BATCHING] != EMPTY
-        end_batch(m, x, s, now)
+    had = m[s + BATCHING]
+    if had:
+        if had <= EMPTY:
+            if m[s + SERVING] != NOBODY:
+                return
+            if m[s + HEAD] != NOBODY:
+                start_next(m, x, s, now)
+                return
+            if give_out(m, x, s, now):
+                return
+        m[s + BATCHING] = 0
+        if m[SHARED] != NOBODY:
+            m[UNDER_WAY] -= 1
+    had_records = had in (1, 1 + GIVEN)
     if m[s + LATER] == NOBODY:
         if had_records and m[SHARED] != NOBODY and m[s + CLOSES]:
             begin_empty(m, x, s, now)

@@ -45,10 +45,12 @@ SERVING, STARTED, HEAD, TAIL, WAITING, WAITING_MAX, BUSY, DOWN, SINCE, INDEX, SP
 # Where it serves in batches: INTERVAL is NOBODY where it does not; LATER waits for the next one, OUT for its end.
 INTERVAL, BATCHING, FIXED, FIRST, LATER, LATER_END, OUT, OUT_END, BATCH_EVENT, POKED, TRIGGER = range(13, 24)
 # Where it shares a machine: what a batch costs alone, what the next takes more as one of the first, how many came.
-# One that CLOSES windows lets out what a batch gave with the next one: KEPT waits for that.
-BASE, EXTRA, BATCHES_N, KEY_BATCH, CLOSES, KEPT, KEPT_END = range(24, 31)
+# One that CLOSES windows lets out what a batch gave with the next one: KEPT waits for that. AFTER its results left a
+# batch goes on for a while.
+BASE, EXTRA, BATCHES_N, KEY_BATCH, CLOSES, KEPT, KEPT_END, AFTER = range(24, 32)
 SITE_SIZE = 32
 EMPTY = 2  # BATCHING, without records
+GIVEN = 2  # more in BATCHING: its results have left
 CROWD, SPREAD, COOLING = range(3)  # in x, from SHARED on
 AREA = 1  # in x, after its speed: beyond what 64 bits count where a million records wait for hours
 FREE_FROM = STARTED  # ahead: when all that has come will be served

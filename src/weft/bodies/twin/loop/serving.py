@@ -36,6 +36,7 @@ from weft.bodies.twin.loop.columns import (
     DROPPED,
     DROPS_LATE,
     DUE,
+    EMPTY,
     END,
     EXPONENTIAL,
     FIRST,
@@ -289,7 +290,7 @@ def made_in_batch(m: Any, s: int, r: int) -> Any:
     """Whether a record was made by an operator of this site while it serves a batch."""
     maker = m[r + STREAM]
     source = m[SOURCES] <= maker < m[SOURCES] + m[SOURCES_N] * SOURCE_SIZE
-    return m[s + BATCHING] and not source and m[maker + HOME] == s
+    return 0 < m[s + BATCHING] <= EMPTY and not source and m[maker + HOME] == s
 
 
 @inlined

@@ -42,7 +42,8 @@ def gather(
     filtered_at = _filtered(deployment, plane)
     for number, query in enumerate(deployment.queries):
         latencies = measures.latencies[number]
-        dropped = sum(dropped_at[node.stream] for node in flow.behind(query.name))
+        behind = [node.stream for node in flow.behind(query.name)]
+        dropped = sum([dropped_at[stream] for stream in behind])
         records_in = sum(born[name] for name in flow.sources_of(query.name))
         quantile_ns = latencies.quantile(query.promise.quantile)
         quantile_ms = None if quantile_ns is None else quantile_ns / 1e6
@@ -53,7 +54,7 @@ def gather(
             "records_in": records_in,
             "records_out": latencies.n,
             "dropped": dropped,
-            "late": round(sum(ordering.get(one.stream, {}).get("late", 0) for one in flow.behind(query.name))),
+            "late": round(sum(ordering[stream]["late"] for stream in behind if stream in ordering)),
             "filtered": filtered_of(deployment, query, filtered_at),
             "promise": promise,
             "promise_kept": kept(promise),

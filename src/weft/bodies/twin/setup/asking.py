@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from weft.bodies.twin.records import Scaling
+from weft.bodies.twin.records import Scaling, TimedWish
 from weft.bodies.twin.setup.layout import DISCIPLINES, Discipline
 from weft.model import Deployment, Placement, dataflow
+from weft.model.wishes import AddQuery
 
 NS_PER_S = 1_000_000_000
 SECONDS_MAX = 3_000_000.0
@@ -40,6 +41,17 @@ def check_placement(deployment: Deployment, placement: Placement) -> None:
     for node in dataflow(deployment).nodes:
         if placement.homes.get(node.stream) not in sites:
             raise CannotRun(f"the placement puts {node.stream} nowhere, or on no site there is")
+
+
+def check_asked(
+    deployment: Deployment, instances: tuple[Scaling, ...], wishes: tuple[TimedWish, ...], on_spark: bool
+) -> None:
+    """Wishes are about sites as the file has them, and queries that come must be known when the run is laid out."""
+    check_instances(deployment, instances)
+    if wishes and on_spark:
+        raise CannotRun("wishes: for the ideal model alone; the scenario can move operators in both")
+    if any(isinstance(wish, AddQuery) for _, wish in wishes):
+        raise CannotRun("wishes: queries come by `add` in the scenario")
 
 
 def check_instances(deployment: Deployment, instances: tuple[Scaling, ...]) -> None:

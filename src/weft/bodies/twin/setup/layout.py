@@ -47,23 +47,38 @@ COSTS = {"constant": c.CONSTANT, "uniform": c.UNIFORM, "exponential": c.EXPONENT
 
 @dataclass(frozen=True, slots=True)
 class SharedPlace:
-    """A site that shares a machine: whether it closes windows, and what its first batch takes more than later ones."""
+    """A site that shares a machine: whether it closes windows, what its first batch takes more than later ones.
+
+    `after_ms` of a batch come after its results left.
+    """
 
     closes_windows: bool
     first_ms: float
+    after_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recut:
+    """What a batch of a site that shares a machine is from a move on: another fragment has become of what stays."""
+
+    fixed_ms: float
+    closes_windows: bool
+    after_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
     """Sites that share one machine, by name: how much longer a batch takes for each other one, and how it scatters.
 
-    `cooling` is the share that is left, with each further batch, of what the first took more.
+    `cooling` is the share that is left, with each further batch, of what the first took more. `recut`: what becomes of
+    sites where an operator has gone to one of them.
     """
 
     crowd: float
     spread: float
     cooling: float
     places: Mapping[str, SharedPlace]
+    recut: Mapping[tuple[tuple[str, str], str], Mapping[str, Recut]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +113,7 @@ class Layout:
     gates: dict[tuple[str, str], int]
     followers: dict[tuple[str, str], list[int]]  # sinks without a site of their own, by their operator
     instances: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # of operators that have had several
+    recut: Mapping[tuple[tuple[str, str], str], Mapping[str, Recut]] = field(default_factory=dict)
 
 
 def lay_out(
@@ -144,7 +160,10 @@ def lay_out(
     _loop(a, sources, options, ranked, 2.0 * sum(rates.per_s.values()) + 1.0, len(sources) + len(batched))
     m, x = a.built()
     operators = {names_of(stream): o for stream, o in rows.items()}
-    return Layout(m, x, sites, sources, operators, query_of_sink, links, gates, followers)
+    found = Layout(m, x, sites, sources, operators, query_of_sink, links, gates, followers)
+    if options.shared is not None:
+        found.recut = options.shared.recut
+    return found
 
 
 def _sites(a: Arena, deployment: Deployment, sites: dict[str, int]) -> None:
@@ -187,7 +206,9 @@ def _shared(a: Arena, shared: Shared | None, sites: dict[str, int], seed: int) -
     for name, place in shared.places.items():
         s = sites[name]
         a.set(s, c.KEPT, c.NOBODY)
-        a.set(s, c.BASE, a.get(s + c.FIXED))
+        after_ns = min(a.get(s + c.FIXED), round(place.after_ms * NS_PER_MS))
+        a.set(s, c.AFTER, after_ns)
+        a.set(s, c.BASE, a.get(s + c.FIXED) - after_ns)
         a.set(s, c.EXTRA, round(place.first_ms * NS_PER_MS))
         a.set(s, c.CLOSES, int(place.closes_windows))
         a.set(s, c.KEY_BATCH, key_of(seed, "batch", name))

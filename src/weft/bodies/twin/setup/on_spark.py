@@ -9,10 +9,13 @@ the fragment that it would be cut into, a crash takes all places of a site.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from weft.bodies.twin.outcome.result import Move, Result
-from weft.bodies.twin.setup.layout import Shared, SharedPlace
+import numpy as np
+
+from weft.bodies.twin.outcome.result import Move, Result, Series
+from weft.bodies.twin.records import names_of
+from weft.bodies.twin.setup.layout import Recut, Shared, SharedPlace
 from weft.model import (
     Batch,
     Cost,
@@ -44,6 +47,7 @@ class _Places:
     costs: BatchCosts
     pieces: dict[str, BatchPiece]
     of: dict[str, str]  # by operator's stream, or by relay
+    recut: dict[tuple[tuple[str, str], str], dict[str, Recut]] = field(default_factory=dict)
 
     @staticmethod
     def name(site: str, fragment: str) -> str:
@@ -85,9 +89,10 @@ def on_spark(deployment: Deployment, placement: Placement, costs: BatchCosts) ->
         costs.spread,
         costs.cooling,
         {
-            place: SharedPlace(piece.closes_windows, costs.first_ms * costs.cooling**piece.rehearsed)
+            place: SharedPlace(piece.closes_windows, costs.first_ms * costs.cooling**piece.rehearsed, piece.after_ms)
             for place, piece in places.pieces.items()
         },
+        places.recut,
     )
     return OnSpark(made, Placement({node.stream: homes[node.stream] for node in dataflow(made).nodes}), shared)
 
@@ -172,6 +177,7 @@ def _scenario(deployment: Deployment, placement: Placement, places: _Places) -> 
             placement = placement.put(what.move, what.to)
             to = _place_after(deployment, placement, places, what.move)
             places.of[what.move] = to
+            places.recut[names_of(what.move), to] = _recut(deployment, placement, places)
             yield replace(what, to=to)
         elif isinstance(what, CrashAt):
             yield what
@@ -204,6 +210,22 @@ def _place_after(deployment: Deployment, placement: Placement, places: _Places, 
     return name
 
 
+def _recut(deployment: Deployment, placement: Placement, places: _Places) -> dict[str, Recut]:
+    """What the places are after a move: of fragments that stay each by itself."""
+    fragments = fragments_of(deployment, placement)
+    pieces = {one.id: one for one in pieces_of(deployment, fragments, ideal_rates(deployment), places.costs)}
+    held: dict[str, list[BatchPiece]] = {}
+    for fragment in fragments:
+        there = {places.of[stream] for stream in _streams(fragment) if stream in places.of}
+        for place in there:
+            held.setdefault(place, []).append(pieces[fragment.id])
+    return {
+        place: Recut(those[0].fixed_ms, those[0].closes_windows, those[0].after_ms)
+        for place, those in held.items()
+        if len(those) == 1
+    }
+
+
 def site_of(place: str) -> str:
     """The site of a place."""
     return place.partition(SEPARATOR)[0]
@@ -225,6 +247,8 @@ def told(deployment: Deployment, placement: Placement, result: Result, costs: Ba
         }
         for site in deployment.sites
     }
+    if result.series is not None:
+        result.series = _of_sites(result.series, tuple(site.name for site in deployment.sites), costs.cores)
     result.queries.pop(RELAYS, None)
     result.moves = [_told_move(move) for move in result.moves]
     result.site_rows = [{"site": name, **one, "records_mean": 0.0} for name, one in result.sites.items()]
@@ -238,6 +262,15 @@ def told(deployment: Deployment, placement: Placement, result: Result, costs: Ba
         if query != RELAYS
     }
     return result
+
+
+def _of_sites(series: Series, sites: tuple[str, ...], cores: int) -> Series:
+    """How busy sites have been: what their places took of the machine's cores."""
+    rows = [[at for at, place in enumerate(series.sites) if site_of(place) == site] for site in sites]
+    busy_ns = tuple(
+        (at_ns, np.array([busy[those].sum() // cores for those in rows], np.int64)) for at_ns, busy in series.busy_ns
+    )
+    return replace(series, sites=sites, busy_ns=busy_ns)
 
 
 def _told_move(move: Move) -> Move:
