@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weft.spec.canonical import Relation, meaning_of, origin
 
-READINGS = origin("source[readings]", ("ts", "meter", "kwh", "kind"))
+READINGS = origin("source[readings]", ("ts", "meter", "kwh", "kind"), ("TIMESTAMP", "STRING", "DOUBLE", "INT"))
 OTHERS = origin("source[others]", ("ts", "meter", "price"))
 
 EQUAL = [
@@ -47,6 +47,18 @@ EQUAL = [
      "SELECT * FROM readings WHERE TIMESTAMP '2026-01-01' + INTERVAL 1 HOUR < ts"),
     ("SELECT upper(meter) AS m, date_trunc('hour', ts) AS h FROM readings",
      "SELECT date_trunc('hour', ts) AS h, UPPER(meter) AS m FROM readings"),
+    ("SELECT length(meter) AS l, trim(meter) AS t FROM readings",
+     "SELECT trim(meter) AS t, length(meter) AS l FROM readings"),
+    ("SELECT meter, kind FROM readings WHERE kind IN (1, 2)",
+     "SELECT meter, kind FROM readings WHERE kind = 2 OR 1 = kind"),
+    ("SELECT meter, kind FROM readings WHERE meter NOT IN ('m1', 'm2')",
+     "SELECT meter, kind FROM readings WHERE meter <> 'm2' AND meter <> 'm1'"),
+    ("SELECT CASE kind WHEN 1 THEN 'one' ELSE 'more' END AS c FROM readings",
+     "SELECT CASE WHEN kind = 1 THEN 'one' ELSE 'more' END AS c FROM readings"),
+    ("SELECT CAST(kwh AS DECIMAL(10,2)) AS d FROM readings", "SELECT CAST(kwh AS NUMERIC(10, 2)) AS d FROM readings"),
+    ("SELECT r.meter, q.price FROM readings r JOIN (SELECT * FROM others WHERE price > 1) q ON r.meter = q.meter",
+     "WITH q AS (SELECT meter AS m, price AS p FROM others) "
+     "SELECT r.meter, p AS price FROM q JOIN readings r ON q.m = r.meter WHERE p > 1"),
 ]  # fmt: skip
 
 DIFFERENT = [
@@ -98,6 +110,31 @@ DIFFERENT = [
     ("SELECT element_at(array(kwh), 1) AS d FROM readings", "SELECT try_element_at(array(kwh), 1) AS d FROM readings"),
     ("SELECT date_trunc('hour', ts) AS d FROM readings", "SELECT date_trunc('day', ts) AS d FROM readings"),
     ("SELECT meter m FROM readings", "SELECT meter n FROM readings"),
+    # What the parser does not hand on, or hands on in other words.
+    ("SELECT to_timestamp(meter, 'yyyy') AS t FROM readings", "SELECT to_timestamp(meter, 'YYYY') AS t FROM readings"),
+    ("SELECT date_format(ts, r'dd') AS t FROM readings", "SELECT date_format(ts, r'DD') AS t FROM readings"),
+    ("SELECT to_json(struct(kind AS k)) AS j FROM readings", "SELECT to_json(struct(kind AS K)) AS j FROM readings"),
+    ("SELECT to_json(struct(kind)) AS j FROM readings", "SELECT to_json(struct(KIND)) AS j FROM readings"),
+    ("SELECT named_struct('k', kind) AS j FROM readings", "SELECT named_struct('K', kind) AS j FROM readings"),
+    ("SELECT to_json(struct(*)) AS j FROM (SELECT kind FROM readings)",
+     "SELECT to_json(struct(*)) AS j FROM (SELECT kwh FROM readings)"),
+    ("SELECT CAST(NULL AS STRUCT<a: INT>) AS j FROM others", "SELECT CAST(NULL AS STRUCT<A: INT>) AS j FROM others"),
+    ("SELECT CAST(meter AS CHAR(3)) AS t FROM readings", "SELECT CAST(meter AS CHAR(5)) AS t FROM readings"),
+    ("SELECT CAST(meter AS CHAR(3)) AS t FROM readings", "SELECT CAST(meter AS VARCHAR(3)) AS t FROM readings"),
+    ("SELECT CAST(meter AS TIME) AS t FROM readings", "SELECT CAST(meter AS TIMESTAMP) AS t FROM readings"),
+    ("SELECT arrays_zip(a) AS z FROM (SELECT array(kind) AS a, array(kwh) AS b FROM readings)",
+     "SELECT arrays_zip(b) AS z FROM (SELECT array(kind) AS b, array(kwh) AS a FROM readings)"),
+    ("SELECT r.meter FROM readings r JOIN others o USING (meter) WHERE r.meter = r'A'",
+     "SELECT r.meter FROM readings r JOIN others o USING (meter) WHERE r.meter = r'a'"),
+    # An outer join fills in nulls for what one side computes.
+    ("SELECT o.meter, q.c FROM others o LEFT JOIN (SELECT meter, coalesce(kwh, 0) AS c FROM readings) q "
+     "ON o.meter = q.meter",
+     "SELECT o.meter, coalesce(q.kwh, 0) AS c FROM others o LEFT JOIN (SELECT meter, kwh FROM readings) q "
+     "ON o.meter = q.meter"),
+    ("SELECT meter FROM readings WHERE kind NOT IN (1, 2)", "SELECT meter FROM readings WHERE kind NOT IN (1, NULL)"),
+    ("SELECT meter FROM readings WHERE meter IN (1, 2)", "SELECT meter FROM readings WHERE meter IN ('1', '2')"),
+    ("SELECT CASE kind WHEN NULL THEN 1 ELSE 0 END AS c FROM readings",
+     "SELECT CASE WHEN kind IS NULL THEN 1 ELSE 0 END AS c FROM readings"),
 ]  # fmt: skip
 
 BY_CHANCE = [
@@ -107,6 +144,9 @@ BY_CHANCE = [
     "SELECT monotonically_increasing_id() AS i FROM readings", "SELECT * FROM readings WHERE ts > DATE 'today'",
     "SELECT * FROM readings LIMIT 5", "SELECT first(kwh) k, meter FROM readings GROUP BY meter",
     "SELECT collect_list(kwh) k, meter FROM readings GROUP BY meter", "SELECT * FROM readings TABLESAMPLE (10 PERCENT)",
+    "SELECT localtimestamp AS t FROM readings", "SELECT current_time AS t FROM readings",
+    "SELECT aes_encrypt(meter, '0000111122223333') AS c FROM readings", "SELECT default.risk(kwh) AS r FROM readings",
+    "SELECT meter, kll_sketch_agg_double(kwh) AS k FROM readings GROUP BY meter", "SELECT own(kwh) AS r FROM readings",
     "SELECT * FROM (SELECT *, randn() r FROM readings) WHERE r > 0", "SELECT shuffle(array(1, 2)) s FROM readings",
 ]  # fmt: skip
 
@@ -134,6 +174,13 @@ def test_what_means_something_else_has_another_key(one: str, other: str) -> None
 @pytest.mark.parametrize("sql", BY_CHANCE)
 def test_what_may_differ_when_asked_twice_has_no_meaning_to_share(sql: str) -> None:
     assert meaning(sql) is None
+
+
+def test_a_truth_may_be_compared_with_true() -> None:
+    flags = {"t": origin("source[t]", ("f", "g"), ("BOOLEAN", "STRING"))}
+    pairs = [("f = true", "f"), ("f <> true", "NOT f"), ("false = f", "NOT f"), ("f IS TRUE", "f"), ("g = true", "g")]
+    found = [[meaning_of(f"SELECT * FROM t WHERE {one}", flags, {}, None) for one in pair] for pair in pairs]
+    assert [one == other for one, other in found] == [True, True, True, False, False]
 
 
 def test_a_watermark_is_part_of_the_meaning() -> None:

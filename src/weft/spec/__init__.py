@@ -3,7 +3,7 @@
 from weft.spec.added import Added, as_plain_queries, check_added, plain_added
 from weft.spec.addresses import desk_of
 from weft.spec.canonical import Relation, meaning_of, origin
-from weft.spec.code import fingerprint
+from weft.spec.code import fingerprint, said_to
 from weft.spec.conf import is_kept
 from weft.spec.ddl import ddl
 from weft.spec.facts import (
@@ -16,13 +16,13 @@ from weft.spec.facts import (
     window_column_of,
 )
 from weft.spec.keys import AVAILABLE_POLICIES, schema
+from weft.spec.lengths import interval_us
 from weft.spec.lineage import passes_through
 from weft.spec.ordering import AT_ONCE, order_of, with_ordered_time
 from weft.spec.paths import absolute, beside_state
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
 from weft.spec.reads import after_what_they_read, with_named_reads
-from weft.spec.spelling import interval_us
 from weft.spec.sql import same_but_filter, with_reads_from
 from weft.spec.store import store_of
 from weft.spec.streams import columns, event_time_of
@@ -60,6 +60,7 @@ __all__ = [
     "origin",
     "passes_through",
     "plain_added",
+    "said_to",
     "same_but_filter",
     "schema",
     "sole_filter",

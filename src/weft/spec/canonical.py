@@ -15,13 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
 
+from weft.spec.as_written import NOTE, words_of
 from weft.spec.chance import is_by_chance
 from weft.spec.facts import expands_records
-from weft.spec.spelling import Scope, Unclear, column, conjuncts, spelled, written_functions
+from weft.spec.spelling import Scope, Unclear, column, conjuncts, spelled
 from weft.spec.sql import (
     SqlError,
     aggregates,
@@ -72,9 +71,12 @@ class Relation:
         return hashlib.sha256(f"{self.body} shows[{shown}]".encode()).hexdigest()[:32]
 
 
-def origin(text: str, names: Names) -> Relation:
+def origin(text: str, names: Names, types: Sequence[str | None] = ()) -> Relation:
     """A relation that nothing is known of but its name: a source, a function's result, or what has no meaning."""
-    columns = None if names is None else tuple((name, column(name)) for name in names)
+    kinds = types or (None,) * len(names or ())
+    columns = None
+    if names is not None:
+        columns = tuple((name, column(name, kind)) for name, kind in zip(names, kinds, strict=True))
     carried = None if names is None else frozenset(name.lower() for name in names)
     return Relation(text, columns, (), carried)
 
@@ -88,7 +90,7 @@ def meaning_of(sql: str, inputs: Mapping[str, Relation], marks: Mapping[str, str
         tree = parsed(sql)
         if any(is_by_chance(node) for node in tree.walk()):
             return None
-        said = tuple(written_functions(sql))
+        said = tree.meta[NOTE]
         try:
             found = _Reader({name.lower(): one for name, one in inputs.items()}, marks).query(tree, {})
             if names is not None and found.names is not None and _lower(found.names) != _lower(names):
@@ -114,20 +116,16 @@ def _as_written(
     """A statement by its very words, the streams that it reads by what they mean."""
     by_name = {name.lower(): one for name, one in inputs.items()}
     places = {
-        table.this.meta["start"]: by_name[table.name.lower()]
+        table.this.meta["start"]: (by_name[table.name.lower()], table.name.lower())
         for table in tree.find_all(exp.Table)
         if isinstance(table.this, exp.Identifier) and table.name.lower() in by_name and "start" in table.this.meta
     }
-    words = []
-    for token in Dialect.get_or_raise("spark").tokenize(sql):
-        if token.start in places:
-            words.append(f"<{places[token.start].key} {token.text.lower()}>")
-        elif token.token_type in (TokenType.STRING, TokenType.NUMBER):
-            words.append(repr(token.text))
-        else:
-            words.append(token.text if names is None else token.text.lower())
+    # Fields of a struct are called as written, and to_json shows it.
+    keeps_case = names is None or any(tree.find_all(exp.Struct, exp.ArraysZip, exp.DataType))
+    said = {start: f"{one.key} {name}" for start, (one, name) in places.items()}
+    words = words_of(sql, said, keeps_case)
     read = sorted(f"{name.lower()}={one.key}" for name, one in inputs.items())
-    text = f"text[{' '.join(words)}] over[{read}] marks[{sorted(marks.items())}]"
+    text = f"text[{words}] over[{read}] marks[{sorted(marks.items())}]"
     return origin(text, names)
 
 
@@ -233,31 +231,36 @@ class _Reader:
             ons.append(join.args.get("on"))
         if any(one.columns is None for _, one in parts) or len({alias for alias, _ in parts}) < len(parts):
             raise Unclear("join")
-        numbers = list(range(len(parts)))
+        numbers, all_inner = list(range(len(parts))), set(kinds) == {"inner"}
         if kinds == ["right"]:
             kinds, numbers = ["left"], [1, 0]
-        elif set(kinds) == {"inner"}:
-            ranked = sorted(numbers, key=lambda at: (parts[at][1].key, str(parts[at][1].mark), at))
+        elif all_inner:
+            ranked = sorted(numbers, key=lambda at: (parts[at][1].origin, str(parts[at][1].mark), at))
             numbers = [ranked.index(at) for at in numbers]
         elif set(kinds) - {"inner", "left"} and len(kinds) > 1:
             raise Unclear("join")
         by_alias: dict[str, dict[str, str] | None] = {}
         columns: list[tuple[str, str]] = []
+        conditions: list[str] = []
+        read: list[tuple[int, str, str, str]] = []
         for (alias, one), number in zip(parts, numbers, strict=True):
             _no_doubles(one.names or ())
-            by_alias[alias] = {name.lower(): f"{number}{column(name)}" for name in one.names or ()}
-            columns += [(name, f"{number}{column(name)}") for name in one.names or ()]
+            # What one side computes and asks before an inner join may be done behind it; an outer one fills in nulls.
+            seen = one if all_inner else origin(one.key, one.names)
+            own = [(name, _numbered(what, number)) for name, what in seen.columns or ()]
+            by_alias[alias] = {name.lower(): what for name, what in own}
+            columns += own
+            conditions += [_numbered(asked, number) for asked in seen.where]
+            read.append((number, seen.origin, str(seen.said), str(one.mark)))
         scope = Scope(by_alias)
-        conditions: list[str] = []
         held: list[str] = []
         for kind, on in zip(kinds, ons, strict=True):
             said = sorted(set(conjuncts(on, scope))) if on is not None else []
-            if kind == "inner" and set(kinds) == {"inner"}:
+            if all_inner:
                 conditions += said
             else:
                 held.append(f"{kind}:{said}")
-        read = sorted((number, one.key, str(one.mark)) for (_, one), number in zip(parts, numbers, strict=True))
-        text = f"join[{held}] of[{read}]"
+        text = f"join[{held}] of[{sorted(read)}]"
         return Relation(text, tuple(columns), tuple(conditions)), scope
 
 
@@ -280,6 +283,11 @@ def _aggregate(
     _no_doubles(names)
     origin_ = f"groups[{body}] by[{keys}] mark[{base.mark}]"
     return Relation(origin_, columns, having, frozenset(name.lower() for name in names))
+
+
+def _numbered(text: str, number: int) -> str:
+    """A text over a side's columns as one over those of a join; within quotes there is no such sign."""
+    return text.replace("@", f"{number}@")
 
 
 def _more_than(node: exp.Expr, known: set[str]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from weft.spec.spark_functions import FUNCTIONS, SYNTAX
+
 _NAMES = frozenset(
     """
     rand randn random randstr uniform uuid uuid_string shuffle monotonically_increasing_id spark_partition_id
@@ -12,10 +14,15 @@ _NAMES = frozenset(
     current_catalog current_database current_schema version java_method reflect try_reflect sysdate getdate
     first first_value last last_value any_value collect_list collect_set array_agg listagg string_agg group_concat
     mode max_by min_by arg_max arg_min argmax argmin array_unique_agg array_concat_agg approx_top_k histogram_numeric
+    aes_encrypt kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kll_merge_agg_bigint
+    kll_merge_agg_double kll_merge_agg_float
     """.split()  # noqa: SIM905 (a table reads better than fifty quoted words)
 )
 # What Spark itself calls not deterministic is here, too: first, last and lists depend on the order of records.
 _NOW = ("now", "today", "tomorrow", "yesterday")
+_WITHOUT_BRACKETS = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
+"""What Spark reads as a call where no column has that name."""
+_SPARKS = FUNCTIONS | SYNTAX
 
 
 def is_by_chance(node: exp.Expr) -> bool:
@@ -23,11 +30,14 @@ def is_by_chance(node: exp.Expr) -> bool:
     if isinstance(node, (exp.Limit, exp.Offset, exp.Fetch, exp.TableSample)):
         return True
     if isinstance(node, exp.Anonymous):
-        return str(node.this).lower() in _NAMES
+        name = str(node.this).lower()
+        return name in _NAMES or name not in _SPARKS  # what a function of one's own does nobody can see
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+        return True
     if isinstance(node, exp.Literal):
         return bool(node.is_string) and str(node.this).strip().lower().startswith(_NOW) and _is_a_time(node)
-    if isinstance(node, exp.Column) and not node.table:
-        return False
+    if isinstance(node, exp.Column):
+        return not node.table and node.name.lower() in _WITHOUT_BRACKETS
     return isinstance(node, exp.Func) and any(name.lower() in _NAMES for name in node.sql_names())
 
 

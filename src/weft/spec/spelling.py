@@ -7,15 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 
+from weft.spec.as_written import NOTE
+from weft.spec.lengths import UNITS_US, interval_us
 from weft.spec.sql import call_name, is_window_call
 
 INT_MAX = 2**31 - 1
-_US = {
-    "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000,
-    "day": 86_400_000_000, "week": 604_800_000_000,
-}  # fmt: skip
 _CLOCK = ("second", "minute", "hour")
 _COMPARED: dict[type[exp.Expr], str] = {
     exp.LT: "lt",
@@ -27,23 +24,17 @@ _COMPARED: dict[type[exp.Expr], str] = {
 }
 _OPPOSITE = {"lt": "gte", "lte": "gt", "gt": "lte", "gte": "lt", "eq": "neq", "neq": "eq"}
 _TRUE, _FALSE = "true", "false"
-# Functions whose spelling says all: the parser reads no other name as one of these, or only a synonym.
-_PLAIN = frozenset(
-    """
-    sum avg mean min max count window session_window coalesce nvl ifnull if upper lower abs cast in and or not on from
-    join as where select by having when then else union all distinct exists using between like case interval decimal
-    varchar char with round floor sqrt int integer bigint smallint tinyint double float string boolean
-    """.split()  # noqa: SIM905
-)
+_TYPES = {**dict.fromkeys(("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT"), "i"), "STRING": "s", "BOOLEAN": "b"}
+_IS_TRUTH = re.compile(r"(\d*)@b'[0-9a-f]*'")
 
 
 class Unclear(Exception):
     """Something that is not followed: the words themselves must do."""
 
 
-def column(name: str) -> str:
-    """A column of an origin."""
-    return f"@{_quoted(name.lower())}"
+def column(name: str, type_: str | None = None) -> str:
+    """A column of an origin; of a few types it is told that conditions may be spelled alike for."""
+    return f"@{_TYPES.get((type_ or '').strip().upper(), '')}{_quoted(name.lower())}"
 
 
 @dataclass(slots=True)
@@ -130,7 +121,8 @@ def spelled(node: exp.Expr, scope: Scope) -> str:
     compared = _COMPARED.get(type(node))
     if compared is not None:
         return _compared(compared, spelled(node.this, scope), spelled(node.expression, scope))
-    return _SPELLED.get(type(node), _plainly)(node, scope)
+    text = _SPELLED.get(type(node), _plainly)(node, scope)
+    return f"called({_quoted(node.meta[NOTE])};{text})" if isinstance(node.meta.get(NOTE), str) else text
 
 
 def _inner(node: exp.Expr, scope: Scope) -> str:
@@ -176,8 +168,21 @@ def _between(node: exp.Expr, scope: Scope) -> str:
 def _in(node: exp.Expr, scope: Scope) -> str:
     if _others(node, ("this", "expressions")):
         return _plainly(node, scope)
-    said = sorted({spelled(one, scope) for one in node.expressions})
-    return f"in({spelled(node.this, scope)};{';'.join(said)})"
+    value, said = spelled(node.this, scope), sorted({spelled(one, scope) for one in node.expressions})
+    if _is_one_type(value, said):
+        return _all_of("or", [_compared("eq", value, one) for one in said])
+    return f"in({value};{';'.join(said)})"
+
+
+def _is_one_type(value: str, said: Sequence[str]) -> bool:
+    """Whether a column and all that it is compared with are whole numbers, or texts.
+
+    Spark brings what stands in IN to one type, and each `=` by itself: only here is that the same.
+    """
+    kind = re.match(r"\d*@([is])'[0-9a-f]*'\Z", value)
+    if kind is None:
+        return False
+    return all(whole_number(one) is not None if kind[1] == "i" else one.startswith("'") for one in said)
 
 
 def _count(node: exp.Expr, scope: Scope) -> str:
@@ -223,9 +228,14 @@ def _plainly(node: exp.Expr, scope: Scope) -> str:
     return f"{type(node).__name__.lower()}({';'.join(said)})"
 
 
+def _field_of(node: exp.Expr, scope: Scope) -> str:
+    """A field of a struct that is made, called as written: to_json shows it."""
+    return f"as({_quoted(node.this.name)};{spelled(node.expression, scope)})"
+
+
 def _held(one: object, scope: Scope) -> str:
     if isinstance(one, exp.DataType):
-        return f"[{one.sql(dialect='spark').lower()}]"
+        return f"[{_quoted(one.sql())}]"  # in the parser's own words: those of its Spark know no TIME
     if isinstance(one, exp.Identifier):
         return _quoted(one.name.lower())
     if isinstance(one, exp.Expr):
@@ -277,10 +287,18 @@ def _negated(node: exp.Expr, scope: Scope) -> str:
     compared = _COMPARED.get(type(node))
     if compared is not None:
         return _compared(_OPPOSITE[compared], spelled(node.this, scope), spelled(node.expression, scope))
-    inner = spelled(node, scope)
-    if inner in (_TRUE, _FALSE):
-        return _FALSE if inner == _TRUE else _TRUE
-    return f"not({inner})"
+    return _opposite(spelled(node, scope))
+
+
+def _opposite(text: str) -> str:
+    """NOT of a condition that is spelled already."""
+    if text in (_TRUE, _FALSE):
+        return _FALSE if text == _TRUE else _TRUE
+    if text.startswith("or(eq(") or text.startswith("eq("):  # of IN, or of a truth
+        parts = list(parts_of(text[3:-1])) if text.startswith("or(") else [text]
+        if all(part.startswith("eq(") for part in parts):
+            return _all_of("and", [f"n{part}" for part in parts])
+    return f"not({text})"
 
 
 def _compared(word: str, left: str, right: str) -> str:
@@ -292,6 +310,8 @@ def _compared(word: str, left: str, right: str) -> str:
         return _TRUE if holds.get(word, known[0] != known[1]) else _FALSE
     if word in ("eq", "neq"):
         left, right = sorted((left, right))
+        if _IS_TRUTH.fullmatch(left) and right in (_TRUE, _FALSE):
+            return left if (right == _TRUE) == (word == "eq") else _opposite(left)
     return f"{word}({left};{right})"
 
 
@@ -322,7 +342,7 @@ def _operand(node: exp.Expr, other: exp.Expr, scope: Scope) -> str:
         unit = str(node.args["unit"].this).lower().removesuffix("s") if node.args.get("unit") is not None else ""
         count = str(getattr(node.this, "this", ""))
         if unit in _CLOCK and re.fullmatch(r"-?\d{1,9}", count):
-            return f"clock({int(count) * _US[unit]})"
+            return f"clock({int(count) * UNITS_US[unit]})"
     return spelled(node, scope)
 
 
@@ -335,10 +355,13 @@ def _case(node: exp.Expr, scope: Scope) -> str:
 
 
 def _cases(ifs: Sequence[exp.Expr], this: exp.Expr | None, default: exp.Expr | None, scope: Scope) -> str:
-    whens = [f"{spelled(one.this, scope)}->{spelled(one.args['true'], scope)}" for one in ifs]
-    asked = "" if this is None else spelled(this, scope)
+    asked = [spelled(one.this, scope) for one in ifs]
+    if this is not None:  # as Spark reads it: each is compared with what stands behind CASE
+        value = spelled(this, scope)
+        asked = [_compared("eq", value, one) for one in asked]
+    whens = [f"{one}->{spelled(then.args['true'], scope)}" for one, then in zip(asked, ifs, strict=True)]
     rest = "null()" if default is None else spelled(default, scope)
-    return f"case({asked};{';'.join(whens)};{rest})"
+    return f"case({';'.join(whens)};{rest})"
 
 
 def _called(node: exp.Expr, scope: Scope) -> str:
@@ -368,34 +391,11 @@ def _length(node: exp.Expr, scope: Scope) -> str:
     return spelled(node, scope) if us is None else f"{us}us"
 
 
-def interval_us(text: str) -> int | None:
-    """Microseconds of an interval such as `1 hour 30 minutes`; None where it has months, or is not understood."""
-    words = text.strip().lower().removeprefix("interval ").split()
-    if not words or len(words) % 2:
-        return None
-    total = 0
-    for count, unit in zip(words[::2], words[1::2], strict=True):
-        size = _US.get(unit.removesuffix("s"))
-        if size is None or not re.fullmatch(r"-?\d+", count):
-            return None
-        total += int(count) * size
-    return total
-
-
 _SPELLED: dict[type[exp.Expr], Callable[[exp.Expr, Scope], str]] = {
-    exp.Paren: _inner, exp.Alias: _inner, exp.Window: _unclear, exp.Placeholder: _unclear, exp.Parameter: _unclear,
+    exp.Paren: _inner, exp.Alias: _unclear, exp.Star: _unclear, exp.ArraysZip: _unclear, exp.PropertyEQ: _field_of,
+    exp.Window: _unclear, exp.Placeholder: _unclear, exp.Parameter: _unclear,
     exp.Column: _column, exp.Dot: _field, exp.Literal: _literal, exp.Boolean: _boolean, exp.And: _joined,
     exp.Or: _joined, exp.Not: _not, exp.Between: _between, exp.In: _in, exp.If: _if, exp.Case: _case,
     exp.Count: _count, exp.Cast: _cast, exp.TryCast: _cast, exp.Neg: _minus, exp.Add: _computed, exp.Mul: _computed,
     exp.Sub: _computed, exp.Anonymous: _called,
 }  # fmt: skip
-
-
-def written_functions(sql: str) -> Iterator[str]:
-    """Functions as written, in their order, but for those whose spelling says all: the parser takes some for others."""
-    tokens = Dialect.get_or_raise("spark").tokenize(sql)
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        if after is not None and after.text == "(" and token.text.replace("_", "a").isalnum():
-            name = token.text.lower()
-            if name not in _PLAIN and not name.isdigit():
-                yield name

@@ -13,6 +13,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
+from weft.spec.as_written import note_calls
 from weft.spec.problems import brief
 
 DEPTH_MAX = 1000
@@ -99,7 +100,10 @@ def _trees(sql: str) -> list[exp.Expr | None]:
         clause = index + 2 < len(tokens) and tokens[index + 2].token_type == TokenType.ALIAS
         if token.token_type == TokenType.WINDOW and not clause:
             token.token_type = TokenType.VAR
-    return list(dialect.parser().parse(tokens, sql))
+    trees = list(dialect.parser().parse(tokens, sql))
+    if len(trees) == 1 and trees[0] is not None:
+        note_calls(trees[0], tokens)
+    return trees
 
 
 def without_distinct(sql: str) -> str | None:

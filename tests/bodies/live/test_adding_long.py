@@ -12,10 +12,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
-RECORDS, RATE, CHANGES, SEED = 9_000, 60, 20, 5
+RECORDS, RATE, CHANGES, SEED = 24_000, 60, 20, 5
 FILE = f"""
 weft: 1
 sites: [{{name: a}}, {{name: b}}]
@@ -89,10 +90,12 @@ def test_twenty_queries_come_and_go_with_a_kill_in_the_middle_and_all_is_exact(s
     gone: dict[str, str] = {}
     run = started(tmp_path)
     pauses = []
+    while_they_flow = 0
     try:
         until_it_flows(tmp_path, run)
         for number in range(CHANGES):
             pauses.append(one_change(tmp_path, rng, here, gone, number))
+            while_they_flow += given(tmp_path, "q") < RECORDS // 2
             if number == CHANGES // 2:
                 os.kill(run.pid, signal.SIGKILL)
                 run.wait()
@@ -105,7 +108,9 @@ def test_twenty_queries_come_and_go_with_a_kill_in_the_middle_and_all_is_exact(s
     finally:
         run.kill()
         run.wait()
-    print(f"{CHANGES} changes, longest pause of others {max(pauses):.0f} ms; {len(here)} stayed, {len(gone)} went")
+    print(f"{CHANGES} changes, {while_they_flow} while records flowed, {len(here)} stayed, {len(gone)} went; pauses of "
+          f"others in ms: {' '.join(f'{pause:.0f}' for pause in sorted(pauses))}")  # fmt: skip
+    assert while_they_flow > CHANGES // 2, "more than those before the kill"
     spark.read.csv(str(tmp_path / "s.csv"), schema="ts TIMESTAMP, v BIGINT").createOrReplaceTempView("s")
     for name, sql in {"q": "SELECT v FROM s WHERE v % 2 = 1", **here}.items():
         assert rows(spark, tmp_path, name) == sorted(spark.sql(sql).collect()), name
@@ -114,6 +119,11 @@ def test_twenty_queries_come_and_go_with_a_kill_in_the_middle_and_all_is_exact(s
         whole = spark.sql(sql).collect()
         assert len(set(found)) == len(found), f"{name} gave some twice"
         assert set(found) <= set(whole), f"{name} gave what is not so"
+
+
+def given(folder: Path, name: str) -> int:
+    """How many results a query has given."""
+    return sum(pq.read_metadata(path).num_rows for path in (folder / "out" / name).glob("part-*"))
 
 
 def rows(session: Any, folder: Path, name: str) -> list[Any]:

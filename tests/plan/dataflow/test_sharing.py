@@ -150,11 +150,19 @@ def test_a_function_is_shared_by_code_and_arguments_and_only_if_it_is_pure(tmp_p
     assert len(set(keys(pure, called("r", pure=True)))) == 1
     more = replace(called("r", pure=True).operators[0], args={"least": 2})
     assert len(set(keys(pure, replace(pure, name="r", operators=(more,))))) == 2
+    for other in ({"least": {1: "a"}}, {"least": {"1": "a"}}), ({"least": {1: 2, 3: 4}}, {"least": {3: 4, 1: 2}}):
+        of_each = [replace(called("r", pure=True).operators[0], args=args) for args in other]
+        assert len(set(keys(*(query(one, name=f"q{at}") for at, one in enumerate(of_each))))) == 2, other
     before = keys(pure)
     (tmp_path / "helpers.py").write_text("# said otherwise\ndef bound(frame):\n    return (frame)\n")
     assert keys(pure) == before, "comments and brackets change no code"
     (tmp_path / "helpers.py").write_text("def bound(frame):\n    return frame.limit(1)\n")
     assert keys(pure) != before, "what the function reaches has changed"
+    said = [{"least": 1, "most": 2}, {"most": 2, "least": 1}]
+    ways = [query(replace(pure.operators[0], args=args), name=f"q{at}") for at, args in enumerate(said)]
+    assert len(set(keys(*ways))) == 1
+    (tmp_path / "rules.py").write_text("def keep(frame, **columns):\n    return frame.withColumns(columns)\n")
+    assert len(set(keys(*ways))) == 2, "it sees the order of what it takes"
 
 
 def test_what_others_use_of_a_query_that_leaves_stays_and_the_rest_ends() -> None:

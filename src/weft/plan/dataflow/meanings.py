@@ -6,7 +6,6 @@ A watermark, an order, what becomes of late records and how many may wait are pa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
@@ -15,7 +14,7 @@ from hashlib import sha256
 from weft.model import Dataflow, Deployment, Node, Query, dataflow
 from weft.model.dataflow import SameDeployment
 from weft.plan.dataflow.event_times import watermark_of
-from weft.spec import Relation, columns, fingerprint, interval_us, is_ordering, meaning_of, origin
+from weft.spec import Relation, columns, fingerprint, interval_us, is_ordering, meaning_of, origin, said_to
 
 Names = tuple[str, ...] | None
 
@@ -42,7 +41,11 @@ def _made(key: SameDeployment) -> Mapping[str, Relation]:
     flow, shown = dataflow(deployment), columns(deployment)
     queries = {query.name: query for query in deployment.queries}
     found: dict[str, Relation] = {
-        source.name: origin(f"source[{source.name}]", tuple(column.name for column in source.schema) or None)
+        source.name: origin(
+            f"source[{source.name}]",
+            tuple(column.name for column in source.schema) or None,
+            [column.type for column in source.schema],
+        )
         for source in deployment.sources
     }
     for node in flow.nodes:
@@ -83,9 +86,8 @@ def _called(deployment: Deployment, node: Node, read: object, names: Names) -> R
     code = fingerprint(operator.call or "", deployment.folder) if operator.pure else None
     if code is None:
         return None
-    try:
-        args = json.dumps(operator.args, sort_keys=True)
-    except (TypeError, ValueError):
+    args = said_to(operator.call or "", operator.args, deployment.folder)
+    if args is None:
         return None
     declared = (operator.schema, operator.stateful, operator.state_kb > 0)
     return origin(f"call[{operator.call} {args} {code} {declared}]({read})", names)
