@@ -141,6 +141,8 @@ class FragmentRun:
         if self.query is None:
             return False
         if clean:
+            if self.writer.give_up():
+                self.session.sparkContext.cancelJobGroup(str(self.query.runId))
             self.clean = self.writer.close_cleanly()
         self.writer.close()
         self._wait_for_report()
