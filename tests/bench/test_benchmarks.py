@@ -18,7 +18,7 @@ from tests import ROOT
 from weft.cli.bench import names
 
 ALONE = {"twin", "placement", "prediction", "transport", "composing", "processes"}  # no Spark, or they start their own
-SLOW = {"processes"}  # each of its runs starts a Spark for every site
+SLOW = {"processes", "balance"}  # each of its runs starts a Spark for every site; all but its control is of `relief`
 
 
 def test_every_benchmark_has_a_setting_with_its_reason_and_every_setting_a_benchmark() -> None:
