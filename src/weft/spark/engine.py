@@ -46,7 +46,6 @@ class SparkEngine:
         told = next((one for one in context.deployment.sites if one.name == site), None)
         pace = Pace(told.capacity) if told is not None and told.cap and told.capacity > 0 else None
         self.context = replace(context, ways=lambda stream, site: self._way(between, stream, site), pace=pace)
-        self.context = replace(self.context, worked_s=stages.worked_s)
         self.runs: dict[str, DrainingRun] = {}
         self.measures = SiteMeasures(site, self.runs, stages, bad or {}, pace)
         self._ask_before_end: Callable[[str, Callable[[], bool]], None] = lambda fragment, alive: None

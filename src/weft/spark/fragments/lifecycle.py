@@ -142,7 +142,8 @@ class FragmentRun:
             return False
         if clean:
             if self.writer.give_up():
-                self.session.sparkContext.cancelJobGroup(str(self.query.runId))
+                # Those that it has not begun yet, too.
+                self.session.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(str(self.query.runId))
             self.clean = self.writer.close_cleanly()
         self.writer.close()
         self._wait_for_report()

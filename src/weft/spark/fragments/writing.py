@@ -210,7 +210,7 @@ class BatchWriter:
             if batch == self.rehearsed:
                 self._wait_until_begun()
                 return
-            with self._place(batch), self._lock:
+            with self._place(), self._lock:
                 if self._closing:
                     raise Closed(f"{self.fragment.id} ends before batch {batch}")
                 self._gives = False
@@ -245,12 +245,12 @@ class BatchWriter:
     def _is_seen_by_name(self, entry: Entry) -> bool:
         return self.context.deployment.source(entry.stream).facts.seen_by_name
 
-    def _place(self, batch: int) -> AbstractContextManager[object]:
+    def _place(self) -> AbstractContextManager[object]:
         """Where the site has a cap, a place to work in; one that is to end does not wait for it."""
         pace = self.context.pace
         if pace is None:
             return nullcontext()
-        return pace.turn(lambda: self._closing, lambda: self.context.worked_s(self.late.name, batch))
+        return pace.turn(lambda: self._closing, lambda: self.context.worked_s(self.late.name))
 
     def _conclude(self, batch: int) -> None:
         """Leave a batch to Spark, which commits and then reports it; one that an end overtook is done again instead.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from weft.spark.channels.folders import spark_name
@@ -20,7 +20,6 @@ from weft.spark.fragments.wiring import Entry
 
 BATCHES_MAX = 4096
 LOOK_EVERY_S = 4.0
-HEARD_MS_MAX = 1000
 STAGES_BACK = 64  # a stage this far back that is not known never ran, or is gone
 _DESCRIBED = re.compile(r"(.+)\nid = .*\nrunId = .*\nbatch = (\d+)")
 
@@ -104,7 +103,6 @@ class StageTimes:
     def __init__(self, session: SparkSession) -> None:
         context = session.sparkContext._jsc.sc()
         self._store = context.statusStore()
-        self._bus = context.listenerBus()
         self._scheduler = context.dagScheduler()
         self._seconds: dict[str, float] = {}
         self._work: dict[tuple[str, int], Work] = {}
@@ -157,17 +155,6 @@ class StageTimes:
     def seconds(self, pool: str) -> float:
         """CPU seconds that a site's tasks have taken so far."""
         return self._seconds.get(pool, 0.0)
-
-    def worked_s(self, query: str, batch: int) -> float | None:
-        """Seconds that the tasks of a batch took together, asked when its jobs are over; None where nothing tells."""
-        with self._lock:
-            try:
-                self._bus.waitUntilEmpty(HEARD_MS_MAX)  # Spark hears of the end of its stages a little later
-                self._look()
-            except Py4JError:
-                return None
-            held = self._work.get((query, batch))
-        return None if held is None else held.ms / 1000
 
     def work(self, query: str, batch: int) -> Work | None:
         """What the tasks of a batch took together, told once; None where no stage of it is known."""
