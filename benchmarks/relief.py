@@ -207,7 +207,10 @@ def moves_of(run: Found) -> int:
 
 
 def delivered(deployment: Deployment, under: str = ".") -> dict[str, Counter[str]]:
-    """The rows of every sink, by its path; fractions to six places, for sums depend on their order."""
+    """The rows of every sink, by its path; fractions to nine digits, for sums depend on their order.
+
+    Not to fewer: what is read has four, and sums of halves fell either way.
+    """
     import pyarrow.dataset as ds
 
     found = {}
@@ -219,7 +222,7 @@ def delivered(deployment: Deployment, under: str = ".") -> dict[str, Counter[str
             else:
                 held = ds.dataset(list(map(str, files))).to_table().to_pylist() if files else []
                 rows = [json.dumps(row, default=str, sort_keys=True) for row in held]
-            found[str(sink.path)] = Counter(FRACTION.sub(lambda part: f"{float(part[0]):.6g}", row) for row in rows)
+            found[str(sink.path)] = Counter(FRACTION.sub(lambda part: f"{float(part[0]):.9g}", row) for row in rows)
     return found
 
 
