@@ -110,13 +110,13 @@ class _Reader:
         parts: list[Relation] = []
         waiting: list[exp.Expr] = [tree]
         while waiting:  # one in another is the same as all side by side
-            part = unwrapped(waiting.pop(0))
-            if not isinstance(part, exp.Union) or (part is not tree and part.args.get("with_") is not None):
-                parts.append(self.query(part, ctes))
+            each = unwrapped(waiting.pop(0))
+            if not isinstance(each, exp.Union) or (each is not tree and each.args.get("with_") is not None):
+                parts.append(self.query(each, ctes))
                 continue
-            if part.args.get("distinct") or more_than(part, {"this", "expression", "with_"}):
+            if each.args.get("distinct") or more_than(each, {"this", "expression", "with_"}):
                 raise Unclear("union")
-            waiting = [part.this, part.expression, *waiting]
+            waiting = [each.this, each.expression, *waiting]
         first = parts[0].columns
         if first is None or any(part.columns is None or len(part.columns) != len(first) for part in parts):
             raise Unclear("union of unknown columns")
