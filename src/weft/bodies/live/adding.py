@@ -232,8 +232,8 @@ class Adding:
         again = coming_again(state, {query.name for query in wish.queries}, claims)
         if again and state.channels.uses(MIRROR):
             raise CannotRun(
-                f"query {again[0]} ran before, and sites hold what it left: where streams are mirrored it does not come "
-                "again; give it another name"
+                f"query {again[0]} ran before, and sites hold what it left: where streams are mirrored it does not "
+                "come again; give it another name"
             )
         standings = resuming.standings(record, again)
         sinks = {**record.sinks, **{claim.sink: str(claim.path) for claim in claims}}
