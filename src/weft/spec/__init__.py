@@ -5,6 +5,7 @@ from weft.spec.addresses import desk_of
 from weft.spec.canonical import Relation, meaning_of, origin
 from weft.spec.code import fingerprint, said_to
 from weft.spec.conf import is_kept
+from weft.spec.control_keys import AVAILABLE_POLICIES
 from weft.spec.ddl import ddl
 from weft.spec.facts import (
     changes_count,
@@ -15,7 +16,7 @@ from weft.spec.facts import (
     sole_filter,
     window_column_of,
 )
-from weft.spec.keys import AVAILABLE_POLICIES, schema
+from weft.spec.keys import schema
 from weft.spec.lengths import interval_us
 from weft.spec.lineage import passes_through
 from weft.spec.ordering import AT_ONCE, order_of, with_ordered_time
