@@ -2,12 +2,12 @@
 
     python -m benchmarks.processes [--short] [--json]
 
-Each form (all sites in one process; processes over folders, mirrors, Kafka) runs the same two files, by turns. Hop: one
-query's results at site a, and those of another at site b that reads its stream; the median latency of the second less
-that of the first is what lies between two commits. What was born while a fragment's first batches ran is left out: what
-is asked is a hop between warm processes. Move: a windowed operator goes to and fro between the two sites; its pause is
-from the last commit before to the first after. Start: five sites of one operator each, in processes, from the command to
-the moment that all run; memory is what all processes have to themselves, and their shares of the rest.
+Each form (all sites in one process; processes over folders, mirrors, Kafka) runs the same two files, by turns. Hop:
+one query's results at site a, and those of another at site b that reads its stream; the median latency of the second
+less that of the first is what lies between two commits. What was born while a fragment's first batches ran is left
+out: what is asked is a hop between warm processes. Move: a windowed operator goes to and fro between the two sites;
+its pause is from the last commit before to the first after. Start: five sites of one operator each, in processes, from
+the command to the moment that all run; memory is what all processes have to themselves, and their shares of the rest.
 """
 
 from __future__ import annotations
