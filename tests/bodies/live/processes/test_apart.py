@@ -184,6 +184,12 @@ def test_queries_do_not_come_to_a_run_whose_sites_may_hold_what_they_left(machin
         machines.start(site)
     first = ApartDesk(machines)
     until(first.runs)
+    adding = first.run.parts.adding  # type: ignore[union-attr]
+    plain = {"name": "r", "operators": [{"name": "all", "from": "lines", "sql": "SELECT v FROM lines", "site": "desk"}],
+             "sink": {"from": "all", "format": "csv", "path": "other", "site": "core"}}  # fmt: skip
+    asked = adding.add({"queries": [plain]}, ("r",), "asked for", "person", anyway=True)
+    until(lambda: asked.state != "asked")
+    assert (asked.state, "share no folder take only the queries of their files" in asked.why) == ("refused", True)
     first.run.stop()
     until(machines.over)
     more = "  - {name: r, operators: [{name: all, from: lines, sql: SELECT v FROM lines, site: desk}],"
