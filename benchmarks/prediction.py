@@ -7,7 +7,8 @@ file and what `weft calibrate` measured right before on this machine. What is me
 ended three batches. Examples are laid down beside their data in a temporary folder, their sources as long as they are;
 where a run ends before three batches of all fragments there is nothing to compare, and that is said. Drawn deployments
 have one to three queries of one to four operators over one to three sites, some of them windows. The machine's load is
-printed with every run: what keeps it busy beside Spark changes between calibration and run.
+printed with every run: what keeps it busy beside Spark changes between calibration and run. After that pairs of
+placements of drawn deployments are run, and compared with the order in which plan and twin put them (`_pairs.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from random import Random
 from typing import Any
 
 from benchmarks._bench import Found, Setting, go
+from benchmarks._pairs import judged, pair
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = """\
@@ -144,7 +146,24 @@ def measure(setting: Setting) -> Found:
         files = {name: laid_down(folder, name) for name in setting["examples"]}
         for seed in range(setting["seed"], setting["seed"] + setting["drawn"]):
             files[f"drawn-{seed}"] = laid_down(folder, f"drawn-{seed}", drawn(seed))
-        return compare(files, setting["seconds"], lambda text: print(text, file=sys.stderr))
+        found = compare(files, setting["seconds"], say)
+        return {**found, "placements": in_pairs(folder, setting)}
+
+
+def say(text: str) -> None:
+    """What a run told, while others go on."""
+    print(text, file=sys.stderr)
+
+
+def in_pairs(folder: Path, setting: Setting) -> Found:
+    """Two placements of each of so many drawn deployments, run one after the other."""
+    runs = []
+    for seed in range(setting["seed"], setting["seed"] + setting["pairs"]):
+        both = {f"pair-{seed}{at}": text for at, text in zip("ab", pair(seed, drawn), strict=True)}
+        files = {name: laid_down(folder, name, text) for name, text in both.items()}
+        one, other = compare(files, setting["pair_seconds"], say)["runs"].values()
+        runs.append((one, other))
+    return judged(runs, setting["differ"])
 
 
 def show(setting: Setting, found: Found) -> None:
@@ -152,6 +171,9 @@ def show(setting: Setting, found: Found) -> None:
     for name, told in found["ratios"].items():
         within = f"{told['within']} of {told['n']} within {told['factor']}"
         print(f"{name}: {within}, median {told['median']}, {told['range']}")
+    pairs = found["placements"]
+    for by, right in pairs["right"].items():
+        print(f"order of two placements by {by}: right in {right} of {pairs['apart']} pairs that differ")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks._pairs import judged, pair
 from benchmarks.prediction import drawn, laid_down, spread
 
 from weft.spec import check
@@ -33,3 +34,26 @@ def test_the_spread_counts_what_lies_within_the_factor() -> None:
     assert found == {"n": 3, "median": 1.0, "range": [0.7, 1.6], "factor": 1.5, "within": 2}
     assert spread({"a": run(1.0, 1.6), "b": run(0.7)}, "plan", "p95")["within"] == 3
     assert spread({"c": {"error": "no"}}, "plan", "p50")["n"] == 0
+
+
+def test_a_pair_differs_in_the_sites_of_operators_alone(tmp_path: Path) -> None:
+    for seed in range(10):
+        one, other = pair(seed, drawn)
+        lines = [(a, b) for a, b in zip(one.splitlines(), other.splitlines(), strict=True) if a != b]
+        assert lines
+        assert all(line.startswith("        site: ") for both in lines for line in both)
+        for at, text in enumerate((one, other)):
+            assert check(laid_down(tmp_path, f"{seed}-{at}", text)).deployment is not None
+
+
+def test_only_pairs_that_differ_are_asked_about_and_a_projection_that_knows_nothing_is_wrong() -> None:
+    def run(plan: float, twin: float | None, measured: float | None) -> dict[str, object]:
+        told = {"plan": plan, "twin": twin, "measured": measured}
+        return {"queries": {"q": {by: None if p50 is None else {"p50": p50} for by, p50 in told.items()}}}
+
+    near = (run(1, 9, 100), run(9, 1, 120))
+    right = (run(1, 1, 100), run(9, 9, 200))
+    wrong = (run(9, None, 100), run(1, 1, 200))
+    unknown = (run(1, 1, None), run(9, 9, 200))
+    found = judged([near, right, wrong, unknown], 0.3)
+    assert (found["apart"], found["right"]) == (2, {"plan": 1, "twin": 1})

@@ -312,11 +312,12 @@ def test_every_mapping_of_the_schema_is_closed_and_every_key_described() -> None
 def test_every_field_of_the_model_can_be_written_in_a_file() -> None:
     import dataclasses
 
-    from weft.spec import keys
+    from weft.spec import control_keys, keys, network_keys, query_keys, scenario_keys
     from weft.spec.tables import Table
 
-    tables = [one for one in vars(keys).values() if isinstance(one, Table)]
-    tables += [*keys.ARRIVALS.tables.values(), *keys.HAPPENING.tables.values()]
+    modules = (keys, network_keys, query_keys, control_keys, scenario_keys)
+    tables = [one for module in modules for one in vars(module).values() if isinstance(one, Table)]
+    tables += [*query_keys.ARRIVALS.tables.values(), *scenario_keys.HAPPENING.tables.values()]
     for table in tables:
         fields = {one.name for one in dataclasses.fields(table.cls)} - {"folder", "sharing", "parts"}
         constants = {"kind"} if table.cls.__module__.endswith("arrivals") else set()

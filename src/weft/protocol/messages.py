@@ -39,7 +39,7 @@ __all__ = [
     "encode",
 ]
 
-VERSION = 7
+VERSION = 8
 MESSAGE_BYTES_MAX = 1 << 20
 
 

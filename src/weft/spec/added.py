@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from weft.model import AddAt, Deployment, Query, RemoveAt
-from weft.spec.keys import QUERY, VERSION
+from weft.spec.keys import VERSION
 from weft.spec.meaning import check_meaning
 from weft.spec.paths import absolute
 from weft.spec.problems import Problem, Problems
+from weft.spec.query_keys import QUERY
 from weft.spec.reads import with_named_reads
 from weft.spec.shapes import found
 from weft.spec.tables import Items, Key, Table

@@ -104,8 +104,8 @@ BALANCING = (
     ),
     Planted(
         "the giver hands over before it writes it down", balancer,
-        "[self.remember(GIVES, peer, row.serial, row.number, parts), *self.hand_over(peer, row)]",
-        "[*self.hand_over(peer, row), self.remember(GIVES, peer, row.serial, row.number, parts)]",
+        "[self.remember(GIVES, peer, row.serial, row.number, parts, row.reason), *self.hand_over(peer, row)]",
+        "[*self.hand_over(peer, row), self.remember(GIVES, peer, row.serial, row.number, parts, row.reason)]",
     ),
     Planted(
         "an offer is made before its number is written down", balancer,

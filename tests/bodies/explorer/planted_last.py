@@ -1,6 +1,7 @@
-"""Faults planted by hand that worlds did not find at first: fifteen of eighty-two, in four batches.
+"""Faults planted by hand that worlds did not find at first: seventeen of a hundred and five, in five batches.
 
-Three batches of twenty were drawn before the worlds were read.
+Four batches of twenty or more were drawn before the worlds were read. The last of all was none of these: the world that
+was made to see who restarted found it in the directory as it was.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from weft.protocol.balancing import balancer
 from weft.protocol.composing import composer, keeper, room
 from weft.protocol.connection import speaker
 from weft.protocol.directory import directory
+from weft.protocol.exclusion import core
 from weft.protocol.hosting import conductor
 from weft.protocol.moving import desk, preparer
 from weft.protocol.reporting import outbox
@@ -100,6 +102,21 @@ PLANTED_LAST = (
         "self.probed = next((site for site in away if site > self.probed), away[0])",
         "self.probed = away[0]",
     ),
+    Planted(
+        "a core is inside as soon as it is with one neighbouring operator", core,
+        "if states <= {INSIDE}:",
+        "if INSIDE in states:",
+    ),
+    Planted(
+        "who restarted counts as holding what its former life was given", directory,
+        "row.given, self.settled = (), False",
+        "self.settled = False",
+    ),
+    Planted(
+        "an answer to a word of a former life counts for this one", directory,
+        "if (message.of, message.number) == (self.life, self.number):",
+        "if message.number == self.number:",
+    ),
 )  # fmt: skip
 
 
@@ -119,5 +136,8 @@ SEEN_IN_LAST: dict[str, str] = {
     "an answer says that nothing waits": "reports of one thing each",
     "what was given up unwritten is counted as if it were there": "more than there is room for, two under way",
     "of several sites that are away always the first is asked": "two of three never come",
+    "a core is inside as soon as it is with one neighbouring operator": "in turn 1-1-1 x2",
+    "who restarted counts as holding what its former life was given": "one who offers crashes",
+    "an answer to a word of a former life counts for this one": "one who offers crashes",
 }  # fmt: skip
 """The world that sees each fault."""

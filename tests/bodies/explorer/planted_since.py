@@ -87,7 +87,8 @@ DIRECTORY = (
     ),
     Planted(
         "an answer to an earlier word counts for the last", directory,
-        "if message.number == self.number:", "if message.number <= self.number:",
+        "(message.of, message.number) == (self.life, self.number)",
+        "message.of == self.life and message.number <= self.number",
     ),
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from weft.bodies.twin.setup.flows import FOREVER_NS, is_random, steps_of
 from weft.model import Arrivals, Constant, OnOff, Poisson, Sine, Source, Trace, Walk
 from weft.model.arrivals import ARRIVALS
 from weft.plan.dataflow.arrivals import SHAPES, Piece, shape_of
-from weft.spec import keys
+from weft.spec import query_keys
 
 EXAMPLES: list[Arrivals] = [
     Constant(10.0),
@@ -56,7 +56,7 @@ def pieces(arrivals: Arrivals, until_s: float) -> list[Piece]:
 def test_every_kind_has_a_value_a_shape_and_a_form() -> None:
     assert [type(one) for one in EXAMPLES] == list(ARRIVALS.values()) == list(SHAPES)
     assert list(ARRIVALS) == [one.kind for one in EXAMPLES]
-    assert ARRIVALS.keys() == keys.ARRIVALS.tables.keys()
+    assert ARRIVALS.keys() == query_keys.ARRIVALS.tables.keys()
 
 
 @pytest.mark.parametrize("arrivals", EXAMPLES[:4], ids=lambda one: one.kind)

@@ -255,7 +255,7 @@ class Balancer(Stock):
         """They run nowhere now: writes down to whom they go, and says so."""
         parts = self.now(part.operator for part in row.parts())
         row.state, row.transfers = GIVING, (parts,)
-        return [self.remember(GIVES, peer, row.serial, row.number, parts), *self.hand_over(peer, row)]
+        return [self.remember(GIVES, peer, row.serial, row.number, parts, row.reason), *self.hand_over(peer, row)]
 
     def hand_over(self, peer: str, row: Neighbour) -> list[Effect]:
         """Says what is handed over, until it is answered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from weft.protocol.balancing.words import Loads, Name, Number, Part, Remember
+from weft.protocol.balancing.words import Loads, Name, Number, Part, Reason, Remember
 
 GIVES, GONE, BACK, TOOK, DECLINED = "gives", "gone", "back", "took", "declined"
 
@@ -15,6 +15,7 @@ class Giving(msgspec.Struct, frozen=True, array_like=True):
     serial: Number
     number: Number
     operators: tuple[Part, ...]
+    reason: Reason = ""
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
@@ -37,7 +38,7 @@ class Memory(msgspec.Struct, frozen=True, array_like=True):
         """The memory with what is to be remembered; `parent` is the site's own."""
         here, below, giving, answers = dict(self.here), dict(self.below), dict(self.giving), dict(self.answers)
         if what.verb == GIVES:
-            giving[what.peer] = Giving(what.serial, what.number, what.operators)
+            giving[what.peer] = Giving(what.serial, what.number, what.operators, what.reason)
             for part in what.operators:
                 del here[part.operator]
         if what.verb == GONE and what.peer != parent:

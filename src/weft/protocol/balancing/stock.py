@@ -75,7 +75,8 @@ class Stock(Machine):
         self.memory, self.looked = memory, looked
         self.rows = {peer: Neighbour() for peer in (name, *self.peers)}
         for peer, giving in memory.giving.items():
-            self.rows[peer] = Neighbour(GIVING, False, giving.number, (giving.operators,), serial=giving.serial)
+            row = self.rows[peer] = Neighbour(GIVING, False, giving.number, (giving.operators,))
+            row.serial, row.reason = giving.serial, giving.reason
 
     def extra(self) -> tuple[Memory, bool]:
         """What is written down, and whether it has looked."""

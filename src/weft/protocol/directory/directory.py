@@ -284,14 +284,14 @@ class Directory(Machine):
         if message.number >= row.number:
             row.number, row.names, row.load = message.number, message.names, message.load
             row.left = self.limits.lease if message.names else 0
-        return [Send(key, OffersHeld(self.life, message.number)), *self.spread()]
+        return [Send(key, OffersHeld(self.life, message.life, message.number)), *self.spread()]
 
     def on_held(self, key: str, row: Known, input: Received) -> list[Effect]:
         """A holder has what it was told last."""
         message: Any = input.message
         if not self.heard(row, message.life):
             return []
-        if message.number == self.number:
+        if (message.of, message.number) == (self.life, self.number):
             row.waits = 0
         return self.spread()
 

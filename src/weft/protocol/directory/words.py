@@ -92,9 +92,10 @@ class PutOffers(Message, frozen=True):
 
 
 class OffersHeld(Message, frozen=True):
-    """A PutOffers has come; `life` is the hearer's own."""
+    """A PutOffers of a life of the one who offers has come; `life` is the hearer's own."""
 
     life: Epoch
+    of: Epoch
     number: Count
 
 

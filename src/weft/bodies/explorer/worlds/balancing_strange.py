@@ -21,9 +21,11 @@ from weft.protocol.balancing import (
     Part,
     Pick,
     Refuse,
+    Remember,
     Stopped,
 )
 from weft.protocol.balancing import Taken as TakenThere
+from weft.protocol.balancing.memory import TOOK
 from weft.protocol.balancing.refusals import refusal
 
 LATER = 1_000
@@ -222,6 +224,11 @@ def reasons_told(step: Taken) -> bool:
     return told == {f"{step.after.name} was at {greatest:.0%}, {marks[begun[0].state]}"}
 
 
+def taken_with_reasons(step: Taken) -> bool:
+    """Whether it is written down with what is taken why it was handed over."""
+    return all(one.reason for one in step.effects if isinstance(one, Remember) and one.verb == TOOK)
+
+
 def silence_frees(step: Taken) -> bool:
     """Whether a neighbour that does not answer a handover in time keeps nobody from negotiating with others."""
     if not isinstance(step.input, TimerFired) or step.before.rows[step.input.name].state != "giving":
@@ -250,6 +257,7 @@ STEPS: dict[str, StepClaim] = {
     "for who begins anew nothing is kept of what it began before": nothing_kept_from_before,
     "a neighbour that does not answer a handover keeps nobody from negotiating": silence_frees,
     "what is handed over is taken just where it fits beside all that room is kept for": taken_where_it_fits,
+    "what is taken is written down with its reason": taken_with_reasons,
     "numbers only grow": numbers_grow,
     "who offers, asks or hands over is answered once, under its number": answers_who_asked,
     "who negotiates, or has not looked, enters into nothing that others begin": engaged_once,

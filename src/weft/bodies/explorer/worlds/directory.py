@@ -39,6 +39,7 @@ ANSWERED = "who has not answered the last word is waited for"
 FAREWELL = "who has left is not believed to be there again in the same life"
 BLANK = "of sites that are away nothing is waited for, and nothing is held without a lease"
 ROUND = "of several sites that are away another one is asked at every beat"
+TOLD = "who is to hold something and owes no word was told so in its present life"
 UNKNOWN = 99
 SPARING = "a load within its level is told to nobody"
 
@@ -96,8 +97,20 @@ def not_stale(view: View) -> bool:
                    for one in ground.up for site, name in old if one != site)  # fmt: skip
 
 
+def told_in_this_life(view: View) -> bool:
+    """Whether every site that is to hold something and owes no word has heard that since it began."""
+    ground: Yard = view.ground
+    return all(
+        view.machine(site).rows.get(giver, _NOBODY).number >= 0
+        for giver in ground.up
+        for site, row in view.machine(giver).rows.items()
+        if site != giver and site in ground.up and row.given and not row.waits and row.life == ground.life(site)
+    )
+
+
 class _Nobody:
     names: tuple[str, ...] = ()
+    number = -1
 
 
 _NOBODY = _Nobody()
@@ -138,7 +151,8 @@ def only_the_last_answered(taken: Taken) -> bool:
     if not (isinstance(taken.input, Received) and isinstance(taken.input.message, OffersHeld)):
         return True
     before, after = (one.rows.get(taken.input.sender) for one in (taken.before, taken.after))
-    answers = taken.input.message.number == taken.before.number
+    said = taken.input.message
+    answers = (said.of, said.number) == (taken.before.life, taken.before.number)
     return before is None or answers or before.life != after.life or not before.waits or bool(after.waits)
 
 
@@ -157,9 +171,11 @@ def stale(machine: Any) -> Iterator[Input]:
     for site, row in machine.rows.items():
         if site != machine.name and row.life > 0:
             life = row.life - 1
-            for word in (JoinRing(life), LeaveRing(life), OffersHeld(life, machine.number)):
+            for word in (JoinRing(life), LeaveRing(life), OffersHeld(life, machine.life, machine.number)):
                 yield Received(site, word)
             yield Received(site, PutOffers(life, row.number + 1, 0.0, ("late",)))
+        if site != machine.name and row.life > 0 and row.given:
+            yield Received(site, OffersHeld(row.life, machine.life - 1, machine.number))
         if site != machine.name and row.life > 0 and row.state == "here":
             yield Received(site, TellOffers(UNKNOWN, "late"))
             for number, asking in machine.asking.items():
@@ -236,6 +252,7 @@ def world(
         **strange.passing(machines, names, stale),
         TWICE: lambda view: view.ground.fault != TWICE,
         INVENTED: lambda view: view.ground.fault != INVENTED,
+        TOLD: told_in_this_life,
     }
     if not lossy:
         claims[STALE] = not_stale

@@ -12,6 +12,7 @@ from weft.bodies.explorer.worlds import strange
 from weft.bodies.explorer.worlds.exclusion_claims import STEPS, in_order, rules, unmeant
 from weft.protocol import Effect
 from weft.protocol.exclusion import Core, Enter, Entered, Exit, Member, Refuse
+from weft.protocol.exclusion.member import INSIDE
 from weft.protocol.published.two_groups import TwoGroups, TwoGroupsAsPublished
 from weft.protocol.rivals.joung import Ra1, Ra2
 
@@ -22,6 +23,8 @@ REFUSED = "no message is refused"
 
 FORKS_SENT_MAX = 3
 """Messages for each request and competitor, on average over any run. The rules alone give 6 (see decision 010)."""
+
+SAYS = "who is inside says so, and nobody else does"
 
 Conflicts = frozenset[tuple[str, str]]
 
@@ -78,6 +81,11 @@ def quiet(view: View) -> bool:
     return not view.busy and all(phase == OUT for _, phase, _ in view.ground.members)
 
 
+def says(view: View) -> bool:
+    """Whether members say that they are inside where they are."""
+    return all((view.machine(name).state == INSIDE) == (phase == IN) for name, phase, _ in view.ground.members)
+
+
 def invariants(groups: Mapping[str, str], conflicts: Conflicts, refusals: bool) -> dict[str, Any]:
     """What holds in every state; what comes twice is refused."""
 
@@ -130,7 +138,7 @@ def world(
 
     claims = invariants(groups, conflicts, refusals=bool(more.get("double"))) | (rules(groups) if sent_each else {})
     if unmeant_too:
-        claims |= strange.refusing(machines, groups, unmeant, Refuse)
+        claims |= {SAYS: says} | strange.refusing(machines, groups, unmeant, Refuse)
     if unmeant_too and not hasattr(member, "onward"):  # a core has several members, not one
         rivals = [(one, other) for one in groups for other in competitors(one, groups[one]) if one < other]
         claims |= in_order(rivals)

@@ -21,8 +21,6 @@ from weft.protocol.balancing import Agreements, BalancedTree, BalanceFrom, Balan
 from weft.protocol.control import ADVISED, ASKED, DONE, REFUSED
 from weft.protocol.messages import BadMessage
 
-BALANCED = "balanced"
-"""Why an operator moves whose balancer was lost before it could say more."""
 ASTRAY_S = 1.5  # longer than what sites say of one another's handovers may be apart
 
 
@@ -109,7 +107,7 @@ class DeskBalancing:
         handed = due.handed
         assert self._tree is not None
         order = self._tree.in_order(due.operators, handed.giver, handed.taker)
-        wish = MoveTo(dict.fromkeys(order, handed.taker), due.agreed.reason or BALANCED, "balance")
+        wish = MoveTo(dict.fromkeys(order, handed.taker), due.agreed.reason, "balance")
         asked = self._changes.expect(wish)
         asked.numbers = self._numbers(due)
         if self._advises:

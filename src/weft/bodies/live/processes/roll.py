@@ -11,6 +11,7 @@ import json
 import os
 import time
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
@@ -121,8 +122,12 @@ def desk_lives(state: Path) -> bool:
 
 
 def digest(deployment: Deployment) -> str:
-    """Tells deployments apart, by all that stands in them."""
-    return sha256(json.dumps(as_plain(deployment), sort_keys=True, default=str).encode()).hexdigest()
+    """Tells the files of runs apart, by all in them but queries: those come and go, and the desk says which.
+
+    What is said of order for all is written out in the queries by then.
+    """
+    bare = replace(deployment, queries=(), sharing=None, control=replace(deployment.control, order=None))
+    return sha256(json.dumps(as_plain(bare), sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _of(state: Path, site: str, ending: str) -> Path:
