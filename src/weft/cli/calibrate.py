@@ -32,7 +32,9 @@ def calibrate(json: Json = False) -> None:
         return
     rows: Rows = [
         ("a batch without state", f"{number(costs.stateless_ms)} ms"),
-        ("a batch with state", f"{number(costs.stateful_ms)} ms"),
+        ("a batch that aggregates", f"{number(costs.stateful_ms)} ms"),
+        ("a batch that drops what came before", f"{number(costs.distinct_ms)} ms"),
+        ("a batch that joins", f"{number(costs.join_ms)} ms"),
         ("each further output", f"{number(costs.output_ms)} ms"),
         ("a sink of csv or json, more than of Parquet", f"{number(costs.text_ms)} ms"),
         ("a Python function", f"{number(costs.python_ms)} ms"),

@@ -8,10 +8,14 @@ from weft.spec.conf import is_kept
 from weft.spec.control_keys import AVAILABLE_POLICIES
 from weft.spec.ddl import ddl
 from weft.spec.facts import (
+    AGGREGATE,
+    DISTINCT,
+    JOIN,
     changes_count,
     is_ordering,
     is_stateful,
     keys_of,
+    kind_of_state,
     only_filters,
     sole_filter,
     window_column_of,
@@ -29,8 +33,11 @@ from weft.spec.store import store_of
 from weft.spec.streams import columns, event_time_of
 
 __all__ = [
+    "AGGREGATE",
     "AT_ONCE",
     "AVAILABLE_POLICIES",
+    "DISTINCT",
+    "JOIN",
     "Added",
     "Problem",
     "Relation",
@@ -54,6 +61,7 @@ __all__ = [
     "is_ordering",
     "is_stateful",
     "keys_of",
+    "kind_of_state",
     "load",
     "meaning_of",
     "only_filters",

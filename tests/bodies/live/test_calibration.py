@@ -17,7 +17,7 @@ from weft.spec import validate
 
 FIXED_MS = {
     "plain.all": 200.0, "window.all": 500.0, "fork.all": 300.0, "python.all": 260.0, "chain.head": 200.0,
-    "chain.tail": 200.0, "text.all": 270.0,
+    "chain.tail": 200.0, "text.all": 270.0, "once.all": 280.0, "join.all": 550.0,
 }  # fmt: skip
 
 
@@ -35,6 +35,7 @@ def made_up(first_ms: float = 3000.0) -> list[Batch]:
 def test_costs_are_found_from_batches() -> None:
     found = costs_of(made_up(), load=0.5)
     assert (found.stateless_ms, found.stateful_ms, found.output_ms, found.python_ms) == (200.0, 500.0, 50.0, 60.0)
+    assert (found.distinct_ms, found.join_ms) == (280.0, 550.0)
     assert (found.text_ms, found.after_ms) == (70.0, 30.0)
     assert found.record_ms == pytest.approx(0.01)
     assert found.first_ms == pytest.approx(3000, rel=0.1)

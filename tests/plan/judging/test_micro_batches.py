@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.plan.plan_builders import deployment, op, placed, query, source, windowed
-from weft.model import Link, Promise, Sink, Site
+from weft.model import Link, Operator, Promise, Sink, Site, Watermark
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.judging.batch_costs import SHIPPED, BatchCosts, costs_from_json
 from weft.plan.judging.batch_pieces import BatchPiece, Intake, Outgoing, fragments_of, pieces_of
@@ -75,6 +75,23 @@ def test_results_of_windows_come_with_the_batch_after() -> None:
     found = project_on_spark(whole, placed(w="x"), EVEN)["q"]
     # Two seconds a batch: born in one (1 on the mean), taken by the next (2), given by the one after (2).
     assert found.p50_ms == pytest.approx(5000, rel=0.02)
+
+
+def test_what_drops_repeats_or_joins_gives_its_results_at_once_and_has_a_cost_of_its_own() -> None:
+    kinds = replace(EVEN, distinct_ms=1400.0, join_ms=2600.0)
+    late = (Watermark("1 second"),)
+    once = op("o", "s", sql="SELECT DISTINCT ts, k FROM s", watermarks=late, cost_ms=0.0)
+    joined = op(
+        "o", "s", "t", sql="SELECT s.ts FROM s JOIN t ON s.k = t.k AND s.ts = t.ts", watermarks=late, cost_ms=0.0
+    )
+
+    def p50(operator: Operator, costs: BatchCosts) -> float:
+        whole = deployment(["x"], [source("s", "x"), source("t", "x")], query(operator))
+        return project_on_spark(whole, placed(o="x"), costs)["q"].p50_ms or 0.0
+
+    assert p50(once, kinds) == pytest.approx(1.5 * 1400, rel=0.02)
+    assert p50(joined, kinds) == pytest.approx(1.5 * 2600, rel=0.02)
+    assert p50(once, EVEN) == pytest.approx(1.5 * 2000, rel=0.02), "as one that aggregates, where it was not measured"
 
 
 def test_a_window_behind_a_hop_is_closed_without_new_records() -> None:

@@ -1,9 +1,10 @@
 """What do micro-batches cost on this machine? Measured on Spark, by one run of made-up records in phases.
 
-Fragments of every kind run side by side: without state, with windows, with several outputs, with a Python function,
-with a sink of csv, and two in a chain. A phase lets some of their sources give records while the others are silent, so
-that batches of few and of many fragments at once are seen; in one a single fragment gets many records. Phases come
-round until every fragment has ended its first batches, which do not count, and twice after that.
+Fragments of every kind run side by side: without state, with windows, one that drops what came before, a join, with
+several outputs, with a Python function, with a sink of csv, and two in a chain. A phase lets some of their sources give
+records while the others are silent, so that batches of few and of many fragments at once are seen; in one a single
+fragment gets many records. Phases come round until every fragment has ended its first batches, which do not count, and
+twice after that.
 """
 
 from __future__ import annotations
@@ -39,10 +40,12 @@ def same(value):
     """Hands every record through Python."""
     return value.mapInPandas(lambda frames: frames, value.schema)
 '''
-ALL = ("plain", "window", "fork", "python", "text", "chain")
-FRAGMENTS = 7  # the chain is two
+ALL = ("plain", "window", "once", "asked", "told", "fork", "python", "text", "chain")
+FRAGMENTS = 9  # the chain is two, asked and told are one
 MANY = ("plain", "many")
-PHASES: tuple[tuple[str, ...], ...] = (ALL, ("plain",), ("window",), ("fork", "python"), ("text", "chain"), MANY)
+PHASES: tuple[tuple[str, ...], ...] = (
+    ALL, ("plain",), ("window",), ("fork", "python"), ("once", "text"), ("asked", "told", "chain"), MANY,
+)  # fmt: skip
 """Which fragments' sources give records in each phase of a cycle."""
 STARTING = 4  # batches of each fragment that do not count
 LOOK_S = 1.5
@@ -66,10 +69,21 @@ def deployment_in(folder: Path) -> Deployment:
         "all", ("window",), watermarks=(Watermark("0 seconds"),), site="here",
         sql="SELECT window(timestamp, '1 second') AS w, value % 10 AS k, count(*) AS n FROM window GROUP BY 1, 2",
     )  # fmt: skip
+    once = Operator(
+        "all", ("once",), watermarks=(Watermark("0 seconds"),), site="here",
+        sql="SELECT DISTINCT timestamp, value FROM once",
+    )  # fmt: skip
+    join = Operator(
+        "all", ("asked", "told"), watermarks=(Watermark("1 second"),), site="here",
+        sql="SELECT a.timestamp, a.value FROM asked a JOIN told t ON a.value = t.value"
+        " AND t.timestamp BETWEEN a.timestamp - INTERVAL 1 SECOND AND a.timestamp + INTERVAL 1 SECOND",
+    )  # fmt: skip
     branches = tuple(select(f"branch_{number}", "all", site="here") for number in (1, 2))
     queries = (
         Query("plain", (select("all", "plain", site="here"),), _sinks("plain", "all")),
         Query("window", (window,), _sinks("window", "all")),
+        Query("once", (once,), _sinks("once", "all")),
+        Query("join", (join,), _sinks("join", "all")),
         Query(
             "fork",
             (select("all", "fork", site="here"), *branches),
@@ -182,6 +196,10 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         seen = fixed.get(fragment)
         return round(shipped_ms * pace if seen is None else max(0.0, seen - stateless_ms) / count, 1)
 
+    def state_ms(fragment: str, shipped_ms: float | None) -> float:
+        shipped = SHIPPED.stateful_ms if shipped_ms is None else shipped_ms
+        return round(stateless_ms + more_ms(fragment, shipped - SHIPPED.stateless_ms), 1)
+
     first_ms = _first_ms(batches, at_once, fixed, crowd)
     second_ms = _first_ms(batches, at_once, fixed, crowd, 1)
     each_ms = [
@@ -191,7 +209,7 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
     ]
     return BatchCosts(
         stateless_ms=round(stateless_ms, 1),
-        stateful_ms=round(stateless_ms + more_ms("window.all", SHIPPED.stateful_ms - SHIPPED.stateless_ms), 1),
+        stateful_ms=state_ms("window.all", SHIPPED.stateful_ms),
         output_ms=more_ms("fork.all", SHIPPED.output_ms, 2),
         python_ms=more_ms("python.all", SHIPPED.python_ms),
         record_ms=round(median(each_ms) / 2, 6) if each_ms else SHIPPED.record_ms,  # read, and one operator
@@ -204,6 +222,8 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         setting=f"{cores()} cores, load average {load:.1f} before",
         measured_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
         text_ms=more_ms("text.all", SHIPPED.text_ms),
+        distinct_ms=state_ms("once.all", SHIPPED.distinct_ms),
+        join_ms=state_ms("join.all", SHIPPED.join_ms),
         after_ms=round(median(one.after_ms / (1.0 + crowd * (count - 1.0)) for one, count in steady), 1),
     )
 

@@ -13,7 +13,7 @@ from weft.plan.dataflow.event_times import passes_by_sql
 from weft.plan.dataflow.rates import Rates, cost_ms
 from weft.plan.judging.batch_costs import REST, BatchCosts
 from weft.plan.network.paths import Paths
-from weft.spec import is_stateful, keys_of
+from weft.spec import AGGREGATE, is_stateful, keys_of, kind_of_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +113,19 @@ def _piece(
         fragment.site,
         intakes,
         channels,
-        _fixed_ms(fragment, operators, texts, costs),
+        _fixed_ms(fragment, operators, kept, texts, costs),
         _share(work_ms, taken_per_s),
-        kept is not None and bool(keys_of(kept)) and not updates,
+        kept is not None and kind_of_state(kept) == AGGREGATE and bool(keys_of(kept)) and not updates,
         tuple(outgoing),
         taken_per_s,
         costs.after_ms * _factor(fragment, costs),
     )
 
 
-def _fixed_ms(fragment: Fragment, operators: list[Operator], texts: int, costs: BatchCosts) -> float:
-    base = costs.stateful_ms if fragment.stateful is not None else costs.stateless_ms
+def _fixed_ms(
+    fragment: Fragment, operators: list[Operator], kept: Operator | None, texts: int, costs: BatchCosts
+) -> float:
+    base = costs.stateless_ms if kept is None else costs.state_ms(kind_of_state(kept))
     outputs = len(fragment.outputs) + len(fragment.sinks)
     more = costs.output_ms * max(0, outputs - 1) + costs.text_ms * texts
     more += costs.python_ms * sum(operator.call is not None for operator in operators)
