@@ -70,6 +70,18 @@ def test_batches_at_once_slow_each_other_down() -> None:
     assert quantile_of(three.spans["q"], 0.5) == pytest.approx(2 * quantile_of(alone.spans["q"], 0.5), rel=0.02)
 
 
+def test_batches_for_which_there_is_room_do_not_slow_each_other_down() -> None:
+    piece = BatchPiece(
+        "a", "x", (Intake("s", 100.0, True),), (), 1000.0, 0.0, False, (Outgoing(None, "q", 1.0),), 100.0
+    )
+    roomy = replace(EVEN, crowd=0.5, room=2.0)
+
+    def took(count: int) -> float:
+        return simulate(tuple(replace(piece, id=name) for name in "abcd"[:count]), roomy, Random(0)).batch_ms["a"]
+
+    assert [round(took(count), -1) for count in (1, 2, 3, 4)] == [1000, 1000, 1500, 2000]
+
+
 def test_results_of_windows_come_with_the_batch_after() -> None:
     whole = deployment(["x"], [source("s", "x")], query(windowed("w", "s", cost_ms=0.0)))
     found = project_on_spark(whole, placed(w="x"), EVEN)["q"]

@@ -26,7 +26,7 @@ from weft.bodies.live.calibration import cores
 from weft.bodies.live.embedded import EmbeddedSites
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Deployment, Link, Operator, Query, Sink, Site, Source, Trace, Watermark
-from weft.plan.judging.batch_costs import SHIPPED, BatchCosts
+from weft.plan.judging.batch_costs import SHIPPED, BatchCosts, Crowding
 from weft.plan.observing.batches import Batch, fitted, under_way
 
 PERIOD_S = 6.0
@@ -185,7 +185,9 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
     ]
     if not steady:
         raise ValueError(TOO_BUSY)
-    crowd, fixed, spread = fitted([one for one, _ in steady], [count for _, count in steady], SHIPPED.crowd)
+    crowding, fixed, spread = fitted(
+        [one for one, _ in steady], [count for _, count in steady], SHIPPED.crowding, cores()
+    )
     if not {"plain.all", "chain.head", "chain.tail"} <= set(fixed):
         raise ValueError(TOO_BUSY)
     # A fragment that reads a channel is as one that reads a source; both are many.
@@ -200,10 +202,10 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         shipped = SHIPPED.stateful_ms if shipped_ms is None else shipped_ms
         return round(stateless_ms + more_ms(fragment, shipped - SHIPPED.stateless_ms), 1)
 
-    first_ms = _first_ms(batches, at_once, fixed, crowd)
-    second_ms = _first_ms(batches, at_once, fixed, crowd, 1)
+    first_ms = _first_ms(batches, at_once, fixed, crowding)
+    second_ms = _first_ms(batches, at_once, fixed, crowding, 1)
     each_ms = [
-        max(0.0, one.took_ms / (1.0 + crowd * (count - 1.0)) - fixed["plain.all"]) / one.records
+        max(0.0, one.took_ms / crowding.slower(count) - fixed["plain.all"]) / one.records
         for one, count, counts in zip(batches, at_once, counting, strict=True)
         if counts and one.fragment == "plain.all" and one.records > RECORDS_FEW
     ]
@@ -213,7 +215,8 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         output_ms=more_ms("fork.all", SHIPPED.output_ms, 2),
         python_ms=more_ms("python.all", SHIPPED.python_ms),
         record_ms=round(median(each_ms) / 2, 6) if each_ms else SHIPPED.record_ms,  # read, and one operator
-        crowd=crowd,
+        crowd=crowding.crowd,
+        room=crowding.room,
         look_ms=round(_look_ms([one for one, _ in steady]), 1),
         first_ms=round(first_ms, 1),
         cooling=round(min(COOLING_MAX, second_ms / first_ms), 3) if first_ms else SHIPPED.cooling,
@@ -224,7 +227,7 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         text_ms=more_ms("text.all", SHIPPED.text_ms),
         distinct_ms=state_ms("once.all", SHIPPED.distinct_ms),
         join_ms=state_ms("join.all", SHIPPED.join_ms),
-        after_ms=round(median(one.after_ms / (1.0 + crowd * (count - 1.0)) for one, count in steady), 1),
+        after_ms=round(median(one.after_ms / crowding.slower(count) for one, count in steady), 1),
     )
 
 
@@ -241,10 +244,14 @@ def _look_ms(batches: list[Batch]) -> float:
 
 
 def _first_ms(
-    batches: list[Batch], at_once: list[float], fixed: dict[str, float], crowd: float, number: int = 0
+    batches: list[Batch],
+    at_once: list[float],
+    fixed: dict[str, float],
+    crowding: Crowding,
+    number: int = 0,
 ) -> float:
     """What first batches, or those of another number, took more than later ones would have among as many."""
     taken: dict[str, list[float]] = {}
     for one, count in zip(batches, at_once, strict=True):
-        taken.setdefault(one.fragment, []).append(one.took_ms / (1.0 + crowd * (count - 1.0)))
+        taken.setdefault(one.fragment, []).append(one.took_ms / crowding.slower(count))
     return median(max(0.0, each[number] - fixed[name]) for name, each in taken.items() if name in fixed)

@@ -68,7 +68,7 @@ class Recut:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Sites that share one machine, by name: how much longer a batch takes for each other one, and how it scatters.
+    """Sites that share one machine, by name: how much longer a batch takes for each one beyond `room`, and its scatter.
 
     `cooling` is the share that is left, with each further batch, of what the first took more. `recut`: what becomes of
     sites where an operator has gone to one of them.
@@ -79,6 +79,7 @@ class Shared:
     cooling: float
     places: Mapping[str, SharedPlace]
     recut: Mapping[tuple[tuple[str, str], str], Mapping[str, Recut]] = field(default_factory=dict)
+    room: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ class Layout:
     followers: dict[tuple[str, str], list[int]]  # sinks without a site of their own, by their operator
     instances: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # of operators that have had several
     recut: Mapping[tuple[tuple[str, str], str], Mapping[str, Recut]] = field(default_factory=dict)
+    room: float = 1.0
 
 
 def lay_out(
@@ -202,7 +204,7 @@ def _shared(a: Arena, shared: Shared | None, sites: dict[str, int], seed: int) -
     a.scalars({c.SHARED: c.NOBODY})
     if shared is None:
         return
-    a.scalars({c.SHARED: a.floats(shared.crowd, shared.spread, shared.cooling)})
+    a.scalars({c.SHARED: a.floats(shared.crowd, shared.spread, shared.cooling, shared.room)})
     for name, place in shared.places.items():
         s = sites[name]
         a.set(s, c.KEPT, c.NOBODY)

@@ -93,6 +93,7 @@ def on_spark(deployment: Deployment, placement: Placement, costs: BatchCosts) ->
             for place, piece in places.pieces.items()
         },
         places.recut,
+        costs.room,
     )
     return OnSpark(made, Placement({node.stream: homes[node.stream] for node in dataflow(made).nodes}), shared)
 
