@@ -126,7 +126,9 @@ def test_what_only_filters_says_by_what(sql: str, condition: str | None) -> None
     ],
 )
 def test_what_keeps_state_aggregates_drops_repeats_or_joins(sql: str, kind: str) -> None:
-    assert spec.kind_of_state(Operator("o", ("a", "b"), sql=sql)) == kind
+    operator = Operator("o", ("a", "b"), sql=sql)
+    assert spec.kind_of_state(operator) == kind
+    assert spec.gathers(operator) == (kind == "aggregate"), "only what aggregates waits for the watermark"
 
 
 def test_of_a_function_it_is_not_known_what_it_keeps() -> None:

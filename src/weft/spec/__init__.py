@@ -8,10 +8,10 @@ from weft.spec.conf import is_kept
 from weft.spec.control_keys import AVAILABLE_POLICIES
 from weft.spec.ddl import ddl
 from weft.spec.facts import (
-    AGGREGATE,
     DISTINCT,
     JOIN,
     changes_count,
+    gathers,
     is_ordering,
     is_stateful,
     keys_of,
@@ -33,7 +33,6 @@ from weft.spec.store import store_of
 from weft.spec.streams import columns, event_time_of
 
 __all__ = [
-    "AGGREGATE",
     "AT_ONCE",
     "AVAILABLE_POLICIES",
     "DISTINCT",
@@ -56,6 +55,7 @@ __all__ = [
     "desk_of",
     "event_time_of",
     "fingerprint",
+    "gathers",
     "interval_us",
     "is_kept",
     "is_ordering",

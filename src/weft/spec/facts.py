@@ -130,6 +130,11 @@ def _is_by_chance(node: exp.Expr) -> bool:
     return known in _BY_CHANCE or call_name(node) in _BY_CHANCE
 
 
+def gathers(operator: Operator) -> bool:
+    """Whether results wait until the watermark has passed them, as those of an aggregate do in append mode."""
+    return kind_of_state(operator) == AGGREGATE and bool(keys_of(operator))
+
+
 AGGREGATE, DISTINCT, JOIN, OTHER = "aggregate", "distinct", "join", "other"
 
 

@@ -13,6 +13,7 @@ from weft.plan.judging.batch_costs import SHIPPED
 from weft.plan.judging.batch_pieces import fragments_of
 from weft.plan.observing.batches import Batch
 from weft.plan.policies.near import near
+from weft.spark.process import is_slow
 from weft.spec import validate
 
 FIXED_MS = {
@@ -62,7 +63,8 @@ def test_every_kind_of_fragment_is_measured_alone_and_among_others(tmp_path: Pat
     pieces = fragments_of(deployment, near(deployment, None, Random(0), after_steps(1)))
     assert {piece.id for piece in pieces} == set(FIXED_MS)
     assert len(pieces) == FRAGMENTS
-    assert PHASES[0] == ALL
+    assert PHASES[0][0] == ALL
+    assert is_slow(deployment, {}), "Java runs as for nearly all deployments"
 
 
 def test_a_calibration_is_kept_and_one_of_another_machine_is_not_taken(

@@ -13,7 +13,7 @@ from weft.plan.dataflow.event_times import passes_by_sql
 from weft.plan.dataflow.rates import Rates, cost_ms
 from weft.plan.judging.batch_costs import REST, BatchCosts
 from weft.plan.network.paths import Paths
-from weft.spec import AGGREGATE, is_stateful, keys_of, kind_of_state
+from weft.spec import gathers, is_stateful, kind_of_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _piece(
         channels,
         _fixed_ms(fragment, operators, kept, texts, costs),
         _share(work_ms, taken_per_s),
-        kept is not None and kind_of_state(kept) == AGGREGATE and bool(keys_of(kept)) and not updates,
+        kept is not None and gathers(kept) and not updates,
         tuple(outgoing),
         taken_per_s,
         costs.after_ms * _factor(fragment, costs),

@@ -14,7 +14,7 @@ from weft.spark.sources import streams as sources
 from weft.spark.sources.arrivals import Flow
 from weft.spark.sources.kafka import rows_between
 from weft.spark.sources.rate import Clock
-from weft.spec import keys_of
+from weft.spec import gathers
 
 Births = tuple[float, float] | None
 
@@ -84,7 +84,7 @@ class BatchTimes:
         """Whether results wait for the watermark, as those of an aggregate in append mode do."""
         if self.fragment.stateful is None or self.fragment.query is None or self.updates:
             return False
-        return bool(keys_of(self.context.deployment.query(self.fragment.query).operator(self.fragment.stateful)))
+        return gathers(self.context.deployment.query(self.fragment.query).operator(self.fragment.stateful))
 
     def windows_closed(self, entries: list[Entry], offsets: Offsets) -> bool:
         """Whether the end has moved the watermark past every window, where append mode waits for that."""
