@@ -106,6 +106,18 @@ def test_what_drops_repeats_or_joins_gives_its_results_at_once_and_has_a_cost_of
     assert p50(once, EVEN) == pytest.approx(1.5 * 2000, rel=0.02), "as one that aggregates, where it was not measured"
 
 
+def test_an_aggregate_that_says_nothing_gives_fewer_results_than_it_takes_records() -> None:
+    quick = op("a", "s", cost_ms=0.0)
+    ends = (Sink("a", "parquet", "out/a"), Sink("w", "parquet", "out/w"))
+
+    def p50(**said: float | None) -> float:
+        whole = deployment(["x", "y"], [source("s", "x")], query(quick, windowed("w", "a", **said), sinks=ends))
+        return project_on_spark(whole, placed(a="x", w="y"), EVEN)["q"].p50_ms or 0.0
+
+    assert p50(selectivity=None) == pytest.approx(p50(selectivity=0.1))
+    assert p50(selectivity=None) < 0.8 * p50(selectivity=1.0), "half of them would be the window's, which come late"
+
+
 def test_a_window_behind_a_hop_is_closed_without_new_records() -> None:
     """Spark runs a batch without records once the watermark has moved; nothing stays for ever."""
     quick = replace(EVEN, stateless_ms=4000.0, stateful_ms=500.0)
