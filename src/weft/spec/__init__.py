@@ -2,7 +2,7 @@
 
 from weft.spec.added import Added, as_plain_queries, check_added, plain_added
 from weft.spec.addresses import desk_of
-from weft.spec.canonical import Relation, meaning_of, origin
+from weft.spec.canonical import meaning_of
 from weft.spec.code import fingerprint, said_to
 from weft.spec.conf import is_kept
 from weft.spec.control_keys import AVAILABLE_POLICIES
@@ -28,6 +28,7 @@ from weft.spec.paths import absolute, beside_state
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
 from weft.spec.reads import after_what_they_read, with_named_reads
+from weft.spec.relations import Relation, origin
 from weft.spec.sql import same_but_filter, with_reads_from
 from weft.spec.store import store_of
 from weft.spec.streams import columns, event_time_of

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.bodies.twin.outcome.result import Move, Result, Series
 from weft.bodies.twin.records import names_of
-from weft.bodies.twin.setup.layout import Recut, Shared, SharedPlace
+from weft.bodies.twin.setup.options import Recut, Shared, SharedPlace
 from weft.model import (
     Batch,
     Cost,
