@@ -180,7 +180,11 @@ def test_a_truth_may_be_compared_with_true() -> None:
     flags = {"t": origin("source[t]", ("f", "g"), ("BOOLEAN", "STRING"))}
     pairs = [("f = true", "f"), ("f <> true", "NOT f"), ("false = f", "NOT f"), ("f IS TRUE", "f"), ("g = true", "g")]
     found = [[meaning_of(f"SELECT * FROM t WHERE {one}", flags, {}, None) for one in pair] for pair in pairs]
-    assert [one == other for one, other in found] == [True, True, True, False, False]
+    assert [one == other for one, other in found] == [True, True, True, True, False]
+    # Shown, or under NOT, what is null is not what is false.
+    for one, other in (("SELECT f IS TRUE AS x FROM t", "SELECT f AS x FROM t"),
+                       ("SELECT g FROM t WHERE NOT (f IS TRUE)", "SELECT g FROM t WHERE NOT f")):  # fmt: skip
+        assert meaning_of(one, flags, {}, None) != meaning_of(other, flags, {}, None)
 
 
 def test_a_watermark_is_part_of_the_meaning() -> None:

@@ -2,16 +2,20 @@
 
 from weft.spec.added import Added, as_plain_queries, check_added, plain_added
 from weft.spec.addresses import desk_of
-from weft.spec.canonical import Relation, meaning_of, origin
+from weft.spec.canonical import meaning_of
 from weft.spec.code import fingerprint, said_to
 from weft.spec.conf import is_kept
 from weft.spec.control_keys import AVAILABLE_POLICIES
 from weft.spec.ddl import ddl
 from weft.spec.facts import (
+    DISTINCT,
+    JOIN,
     changes_count,
+    gathers,
     is_ordering,
     is_stateful,
     keys_of,
+    kind_of_state,
     only_filters,
     sole_filter,
     window_column_of,
@@ -24,6 +28,7 @@ from weft.spec.paths import absolute, beside_state
 from weft.spec.problems import Problem, Report, SpecError
 from weft.spec.reading import as_plain, check, load, validate
 from weft.spec.reads import after_what_they_read, with_named_reads
+from weft.spec.relations import Relation, origin
 from weft.spec.sql import same_but_filter, with_reads_from
 from weft.spec.store import store_of
 from weft.spec.streams import columns, event_time_of
@@ -31,6 +36,8 @@ from weft.spec.streams import columns, event_time_of
 __all__ = [
     "AT_ONCE",
     "AVAILABLE_POLICIES",
+    "DISTINCT",
+    "JOIN",
     "Added",
     "Problem",
     "Relation",
@@ -49,11 +56,13 @@ __all__ = [
     "desk_of",
     "event_time_of",
     "fingerprint",
+    "gathers",
     "interval_us",
     "is_kept",
     "is_ordering",
     "is_stateful",
     "keys_of",
+    "kind_of_state",
     "load",
     "meaning_of",
     "only_filters",

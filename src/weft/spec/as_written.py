@@ -14,6 +14,9 @@ _PLAIN = frozenset(
     sum avg mean min max count window session_window coalesce nvl ifnull if upper lower abs cast in and or not on from
     join as where select by having when then else union all distinct exists using between like case interval decimal
     numeric dec with round floor sqrt int integer bigint smallint tinyint double float string boolean
+    lcase ucase ceil ceiling pow power len length char_length character_length sign signum substr substring mod
+    transform filter aggregate reduce rlike regexp_like startswith endswith date_add dateadd datediff date_diff
+    concat extract
     """.split()  # noqa: SIM905
 )
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING, TokenType.NATIONAL_STRING, TokenType.BYTE_STRING)
@@ -30,6 +33,9 @@ def note_calls(tree: exp.Expr, tokens: Sequence[Token]) -> None:
         said = calls.pop(node.meta.get("start", -1), None)
         if said is not None:
             node.meta[NOTE] = said
+    for alias in tree.find_all(exp.TableAlias):
+        if isinstance(alias.this, exp.Identifier):
+            calls.pop(alias.this.meta.get("start", -1), None)  # `q(x, y)` names columns
     tree.meta[NOTE] = tuple(calls.values())
 
 
@@ -49,7 +55,8 @@ def _calls(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
         elif open_ and (call := open_[-1]) is not None:
             of_length = token.token_type == TokenType.NUMBER and call[0].text.lower() in _OF_LENGTH
             if token.token_type in _TEXTS or of_length:
-                call[1].append(repr(token.text))
+                cut = call[0].text.lower() == "date_trunc"  # the one function here to which 'hour' and 'HOUR' are one
+                call[1].append(repr(token.text.lower() if cut else token.text))
     yield from sorted(found)
 
 

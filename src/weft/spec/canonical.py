@@ -10,17 +10,19 @@ meaning; where asking twice may give two answers there is none, and nobody share
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from weft.spec.as_written import NOTE, words_of
 from weft.spec.chance import is_by_chance
+from weft.spec.conditions import without_implied
 from weft.spec.facts import expands_records
-from weft.spec.spelling import Scope, Unclear, column, conjuncts, spelled
+from weft.spec.joined import joined, more_than, no_doubles
+from weft.spec.relations import Names, Relation, origin, renamed, sealed
+from weft.spec.spelling import Scope, Unclear, conjuncts, spelled
 from weft.spec.sql import (
     SqlError,
     aggregates,
@@ -33,52 +35,7 @@ from weft.spec.sql import (
     unwrapped,
 )
 
-Names = tuple[str, ...] | None
-_FOLLOWED = {"expressions", "from_", "where", "group", "having", "distinct", "joins", "with_"}
-_SIDES = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """What a stream holds: `columns` are names as shown and what each is of the origin, None where not known.
-
-    `carried` are columns (lower case) that come from the origin unchanged under their own name, step by step: a
-    watermark on one of them is as far as the origin is. `said` are functions as written that spelling cannot tell
-    apart; `mark` is a watermark that nothing has used yet.
-    """
-
-    origin: str
-    columns: tuple[tuple[str, str], ...] | None
-    where: tuple[str, ...] = ()
-    carried: frozenset[str] | None = frozenset()
-    said: tuple[str, ...] = ()
-    mark: str | None = None
-
-    @property
-    def names(self) -> Names:
-        """Its columns' names as shown, in order."""
-        return None if self.columns is None else tuple(name for name, _ in self.columns)
-
-    @property
-    def body(self) -> str:
-        """All but the columns that are shown."""
-        return f"{self.origin} where[{' & '.join(sorted(set(self.where)))}] said[{' '.join(self.said)}]"
-
-    @property
-    def key(self) -> str:
-        """Equal for equal meanings; the order and the case of columns make no difference."""
-        shown = None if self.columns is None else sorted(f"{name.lower()}={what}" for name, what in self.columns)
-        return hashlib.sha256(f"{self.body} shows[{shown}]".encode()).hexdigest()[:32]
-
-
-def origin(text: str, names: Names, types: Sequence[str | None] = ()) -> Relation:
-    """A relation that nothing is known of but its name: a source, a function's result, or what has no meaning."""
-    kinds = types or (None,) * len(names or ())
-    columns = None
-    if names is not None:
-        columns = tuple((name, column(name, kind)) for name, kind in zip(names, kinds, strict=True))
-    carried = None if names is None else frozenset(name.lower() for name in names)
-    return Relation(text, columns, (), carried)
+_FOLLOWED = {"expressions", "from_", "where", "group", "having", "distinct", "joins", "with_", "hint"}
 
 
 def meaning_of(sql: str, inputs: Mapping[str, Relation], marks: Mapping[str, str], names: Names) -> Relation | None:
@@ -99,7 +56,7 @@ def meaning_of(sql: str, inputs: Mapping[str, Relation], marks: Mapping[str, str
                 shown = zip(names, found.columns, strict=True)
                 found = replace(found, columns=tuple((name, what) for name, (_, what) in shown))
             found = replace(found, said=(*found.said, *said))
-            return found if found.mark is None else _sealed(found, f"each[{found.mark}]")
+            return found if found.mark is None else sealed(found, f"each[{found.mark}]")
         except Unclear:
             return _as_written(sql, tree, inputs, marks, names)
     except (SqlError, SqlglotError, RecursionError):
@@ -140,9 +97,9 @@ class _Reader:
         tree = unwrapped(tree)
         known = dict(ctes)
         for cte in tree.args["with_"].expressions if tree.args.get("with_") is not None else ():
-            if tree.args["with_"].args.get("recursive") or cte.args["alias"].args.get("columns"):
+            if tree.args["with_"].args.get("recursive"):
                 raise Unclear("with")
-            known[cte.alias.lower()] = self.query(cte.this, known)
+            known[cte.alias.lower()] = _called(self.query(cte.this, known), cte)
         if isinstance(tree, exp.Union):
             return self._union(tree, known)
         if not isinstance(tree, exp.Select):
@@ -150,10 +107,16 @@ class _Reader:
         return self._select(tree, known)
 
     def _union(self, tree: exp.Union, ctes: Mapping[str, Relation]) -> Relation:
-        rest = {key for key, held in tree.args.items() if held} - {"this", "expression", "distinct", "with_"}
-        if tree.args.get("distinct") or rest:
-            raise Unclear("union")
-        parts = [self.query(part, ctes) for part in (tree.this, tree.expression)]
+        parts: list[Relation] = []
+        waiting: list[exp.Expr] = [tree]
+        while waiting:  # one in another is the same as all side by side
+            each = unwrapped(waiting.pop(0))
+            if not isinstance(each, exp.Union) or (each is not tree and each.args.get("with_") is not None):
+                parts.append(self.query(each, ctes))
+                continue
+            if each.args.get("distinct") or more_than(each, {"this", "expression", "with_"}):
+                raise Unclear("union")
+            waiting = [each.this, each.expression, *waiting]
         first = parts[0].columns
         if first is None or any(part.columns is None or len(part.columns) != len(first) for part in parts):
             raise Unclear("union of unknown columns")
@@ -165,36 +128,33 @@ class _Reader:
         if any(part.mark is not None for part in parts):
             raise Unclear("a watermark before a union")
         names = tuple(name for name, _ in first)
-        _no_doubles(names)
+        no_doubles(names)
         shown = [names[at].lower() for at in order]
         return origin(f"union[{' | '.join(sorted(branches))}] as[{shown}]", names)
 
     def _source(self, node: exp.Expr, ctes: Mapping[str, Relation]) -> tuple[str, Relation]:
         """What a part of FROM is called, and what it is."""
-        if isinstance(node, exp.Subquery) and not _more_than(node, {"this", "alias"}):
-            if node.args["alias"] is not None and node.args["alias"].args.get("columns"):
-                raise Unclear("alias")
-            return node.alias.lower(), self.query(node.this, ctes)
-        if not isinstance(node, exp.Table) or _more_than(node, {"this", "alias"}):
+        if isinstance(node, exp.Subquery) and not more_than(node, {"this", "alias"}):
+            return node.alias.lower(), _called(self.query(node.this, ctes), node)
+        if not isinstance(node, exp.Table) or more_than(node, {"this", "alias"}):
             raise Unclear("from")
-        alias = node.args.get("alias")
-        if not isinstance(node.this, exp.Identifier) or (alias is not None and alias.args.get("columns")):
+        if not isinstance(node.this, exp.Identifier):
             raise Unclear("from")
         name = node.name.lower()
         if name in ctes:
-            return node.alias_or_name.lower(), ctes[name]
+            return node.alias_or_name.lower(), _called(ctes[name], node)
         if name not in self.inputs:
             raise Unclear("from")
-        return node.alias_or_name.lower(), replace(self.inputs[name], mark=self.marks.get(name))
+        return node.alias_or_name.lower(), _called(replace(self.inputs[name], mark=self.marks.get(name)), node)
 
     def _select(self, select: exp.Select, ctes: Mapping[str, Relation]) -> Relation:
-        if _more_than(select, _FOLLOWED) or select.args.get("from_") is None:
+        if more_than(select, _FOLLOWED) or select.args.get("from_") is None:
             raise Unclear("select")
         if any(isinstance(node, (exp.Query, exp.Window)) and not _is_read(node) for node in local(select)):
             raise Unclear("a query or OVER within")
         base, scope = self._base(select, ctes)
         where = select.args.get("where")
-        conditions = (*base.where, *(conjuncts(where.this, scope) if where is not None else ()))
+        conditions = without_implied([*base.where, *(conjuncts(where.this, scope) if where is not None else ())])
         grouped = aggregates(select)
         if grouped:
             _add_windows(select, scope)
@@ -204,10 +164,10 @@ class _Reader:
         if select.args.get("having") is not None:
             raise Unclear("having")
         if columns is not None:
-            _no_doubles([name for name, _ in columns])
+            no_doubles([name for name, _ in columns])
         found = Relation(base.origin, columns, conditions, _carried(base, columns), base.said, base.mark)
         if expands_records(select):
-            found = _sealed(found, f"each[{base.mark}]")
+            found = sealed(found, f"each[{base.mark}]")
         return _distinct(select, found)
 
     def _base(self, select: exp.Select, ctes: Mapping[str, Relation]) -> tuple[Relation, Scope]:
@@ -217,51 +177,9 @@ class _Reader:
         if not joins:
             alias, one = first
             shown = None if one.columns is None else {name.lower(): what for name, what in one.columns}
-            _no_doubles(one.names or ())
+            no_doubles(one.names or ())
             return one, Scope({alias: shown})
-        parts, kinds, ons = [first], [], []
-        for join in joins:
-            if _more_than(join, {"this", "on", "side", "kind"}):
-                raise Unclear("join")
-            side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
-            if side not in _SIDES or kind not in ("", "INNER", "OUTER", "CROSS") or (kind == "OUTER" and not side):
-                raise Unclear("join")
-            parts.append(self._source(join.this, ctes))
-            kinds.append(_SIDES[side])
-            ons.append(join.args.get("on"))
-        if any(one.columns is None for _, one in parts) or len({alias for alias, _ in parts}) < len(parts):
-            raise Unclear("join")
-        numbers, all_inner = list(range(len(parts))), set(kinds) == {"inner"}
-        if kinds == ["right"]:
-            kinds, numbers = ["left"], [1, 0]
-        elif all_inner:
-            ranked = sorted(numbers, key=lambda at: (parts[at][1].origin, str(parts[at][1].mark), at))
-            numbers = [ranked.index(at) for at in numbers]
-        elif set(kinds) - {"inner", "left"} and len(kinds) > 1:
-            raise Unclear("join")
-        by_alias: dict[str, dict[str, str] | None] = {}
-        columns: list[tuple[str, str]] = []
-        conditions: list[str] = []
-        read: list[tuple[int, str, str, str]] = []
-        for (alias, one), number in zip(parts, numbers, strict=True):
-            _no_doubles(one.names or ())
-            # What one side computes and asks before an inner join may be done behind it; an outer one fills in nulls.
-            seen = one if all_inner else origin(one.key, one.names)
-            own = [(name, _numbered(what, number)) for name, what in seen.columns or ()]
-            by_alias[alias] = {name.lower(): what for name, what in own}
-            columns += own
-            conditions += [_numbered(asked, number) for asked in seen.where]
-            read.append((number, seen.origin, str(seen.said), str(one.mark)))
-        scope = Scope(by_alias)
-        held: list[str] = []
-        for kind, on in zip(kinds, ons, strict=True):
-            said = sorted(set(conjuncts(on, scope))) if on is not None else []
-            if all_inner:
-                conditions += said
-            else:
-                held.append(f"{kind}:{said}")
-        text = f"join[{held}] of[{sorted(read)}]"
-        return Relation(text, tuple(columns), tuple(conditions)), scope
+        return joined([first, *(self._source(join.this, ctes) for join in joins)], joins, select.args.get("where"))
 
 
 def _aggregate(
@@ -280,19 +198,9 @@ def _aggregate(
         shown = {name.lower(): what for name, what in columns}
         having = tuple(conjuncts(select.args["having"].this, scope.with_more(shown)))
     names = [name for name, _ in columns]
-    _no_doubles(names)
+    no_doubles(names)
     origin_ = f"groups[{body}] by[{keys}] mark[{base.mark}]"
     return Relation(origin_, columns, having, frozenset(name.lower() for name in names))
-
-
-def _numbered(text: str, number: int) -> str:
-    """A text over a side's columns as one over those of a join; within quotes there is no such sign."""
-    return text.replace("@", f"{number}@")
-
-
-def _more_than(node: exp.Expr, known: set[str]) -> bool:
-    """True if a node says something beside what is followed."""
-    return any(held not in (None, False, []) and key not in known for key, held in node.args.items())
 
 
 def _is_read(node: exp.Expr) -> bool:
@@ -302,15 +210,14 @@ def _is_read(node: exp.Expr) -> bool:
     return isinstance(node.parent, (exp.From, exp.Join, exp.CTE, exp.Subquery))
 
 
-def _no_doubles(names: Sequence[str]) -> None:
-    if len({name.lower() for name in names}) < len(names):
-        raise Unclear("two columns of one name")
-
-
-def _sealed(one: Relation, how: str) -> Relation:
-    """A relation as an origin of its own: nothing of it may be left out."""
-    shown = None if one.columns is None else sorted(f"{name.lower()}={what}" for name, what in one.columns)
-    return origin(f"{how}({one.body} shows[{shown}])", one.names)
+def _called(one: Relation, node: exp.Expr) -> Relation:
+    """A relation with the names that an alias gives its columns, as in `q(x, y)`."""
+    alias = node.args.get("alias")
+    names = [column.name for column in alias.args.get("columns") or ()] if alias is not None else []
+    found = renamed(one, names) if names else one
+    if found is None:
+        raise Unclear("alias")
+    return found
 
 
 def _distinct(select: exp.Select, one: Relation) -> Relation:
@@ -319,7 +226,7 @@ def _distinct(select: exp.Select, one: Relation) -> Relation:
         return one
     if distinct.args.get("on") or one.columns is None:
         raise Unclear("distinct")
-    return _sealed(one, f"distinct[{one.mark}]")
+    return sealed(one, f"distinct[{one.mark}]")
 
 
 def _columns(select: exp.Select, base: Relation, scope: Scope, grouped: bool) -> tuple[tuple[str, str], ...] | None:
@@ -328,7 +235,7 @@ def _columns(select: exp.Select, base: Relation, scope: Scope, grouped: bool) ->
         raise Unclear("a column that may be another one's alias")
     found: list[tuple[str, str]] = []
     for one in select.selects:
-        if isinstance(one, exp.Star) and not _more_than(one, set()):
+        if isinstance(one, exp.Star) and not more_than(one, set()):
             if base.columns is None:
                 if len(select.selects) > 1 or grouped:
                     raise Unclear("all of unknown columns")
@@ -337,7 +244,7 @@ def _columns(select: exp.Select, base: Relation, scope: Scope, grouped: bool) ->
             continue
         if one.is_star:
             table = one.args.get("table") if isinstance(one, exp.Column) else None
-            if table is None or _more_than(one.this, set()):
+            if table is None or scope.merged or more_than(one.this, set()):
                 raise Unclear("star")
             found += scope.all_of(table.name)
             continue
@@ -345,6 +252,8 @@ def _columns(select: exp.Select, base: Relation, scope: Scope, grouped: bool) ->
         if name is None:
             raise Unclear("a column without a name")
         found.append((name, spelled(one.unalias(), scope)))
+        if isinstance(one, exp.Alias) and base.columns is not None:
+            scope.more.setdefault(name.lower(), found[-1][1])  # those behind may speak of it, as in Spark
     if not grouped and any(is_aggregate_call(node) for node in local(select)):
         raise Unclear("aggregate")
     return tuple(found)
@@ -389,7 +298,7 @@ def _keys(select: exp.Select, scope: Scope) -> list[exp.Expr]:
         return []
     if group.args.get("all") is True and not group.expressions:
         return [one.unalias() for one in select.selects if not any(is_aggregate_call(node) for node in one.walk())]
-    if _more_than(group, {"expressions"}):
+    if more_than(group, {"expressions"}):
         raise Unclear("group")
     by_alias = {one.alias.lower(): one.unalias() for one in select.selects if isinstance(one, exp.Alias)}
     keys = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from weft.spec.spark_functions import FUNCTIONS, SYNTAX
@@ -19,7 +21,18 @@ _NAMES = frozenset(
     """.split()  # noqa: SIM905 (a table reads better than fifty quoted words)
 )
 # What Spark itself calls not deterministic is here, too: first, last and lists depend on the order of records.
-_NOW = ("now", "today", "tomorrow", "yesterday")
+_NOW = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+"""What Spark takes for a moment wherever a text becomes one, also by itself: `ts > 'now'`."""
+_CHANGES = (
+    exp.Trim,
+    exp.Substring,
+    exp.Replace,
+    exp.Reverse,
+    exp.ConcatWs,
+    exp.Left,
+    exp.Right,
+    exp.Pad,
+)
 _WITHOUT_BRACKETS = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
 """What Spark reads as a call where no column has that name."""
 _SPARKS = FUNCTIONS | SYNTAX
@@ -35,12 +48,13 @@ def is_by_chance(node: exp.Expr) -> bool:
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
         return True
     if isinstance(node, exp.Literal):
-        return bool(node.is_string) and str(node.this).strip().lower().startswith(_NOW) and _is_a_time(node)
+        return bool(node.is_string) and _NOW.match(str(node.this)) is not None
     if isinstance(node, exp.Column):
         return not node.table and node.name.lower() in _WITHOUT_BRACKETS
+    if isinstance(node, (exp.DPipe, exp.Concat, *_CHANGES)) and _is_constant(node):
+        return True  # a text that is put together may be one of those
     return isinstance(node, exp.Func) and any(name.lower() in _NAMES for name in node.sql_names())
 
 
-def _is_a_time(node: exp.Expr) -> bool:
-    """True if a text is read as a date or a time: Spark knows `now` and `today` there."""
-    return isinstance(node.parent, (exp.Cast, exp.TryCast, exp.Func))
+def _is_constant(node: exp.Expr) -> bool:
+    return not any(isinstance(one, (exp.Column, exp.Identifier)) for one in node.walk())

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from weft.spec.chance import is_by_chance
+from weft.spec.conditions import column
 from weft.spec.facts import expands_records
-from weft.spec.spelling import Scope, Unclear, column, spelled
+from weft.spec.spelling import Scope, Unclear, spelled
 from weft.spec.sql import SqlError, aggregates, is_aggregate_call, local, parsed, spark_name, unwrapped
 from weft.spec.sure import MOMENT, is_window, kind_of, known, never_fails
 

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from weft.spec.as_written import NOTE
+from weft.spec.conditions import (
+    FALSE,
+    INT_MAX,
+    OPPOSITE,
+    TRUE,
+    all_of,
+    beside,
+    cast,
+    column,
+    compared,
+    is_null,
+    is_one_type,
+    opposite,
+    parts_of,
+    quoted,
+    whole_number,
+)
 from weft.spec.lengths import UNITS_US, interval_us
+from weft.spec.plainer import plainer
 from weft.spec.sql import call_name, is_window_call
 
-INT_MAX = 2**31 - 1
+_IS_TRUE = "truth("
 _CLOCK = ("second", "minute", "hour")
 _COMPARED: dict[type[exp.Expr], str] = {
     exp.LT: "lt",
@@ -22,31 +40,32 @@ _COMPARED: dict[type[exp.Expr], str] = {
     exp.EQ: "eq",
     exp.NEQ: "neq",
 }
-_OPPOSITE = {"lt": "gte", "lte": "gt", "gt": "lte", "gte": "lt", "eq": "neq", "neq": "eq"}
-_TRUE, _FALSE = "true", "false"
-_TYPES = {**dict.fromkeys(("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT"), "i"), "STRING": "s", "BOOLEAN": "b"}
-_IS_TRUTH = re.compile(r"(\d*)@b'[0-9a-f]*'")
 
 
 class Unclear(Exception):
     """Something that is not followed: the words themselves must do."""
 
 
-def column(name: str, type_: str | None = None) -> str:
-    """A column of an origin; of a few types it is told that conditions may be spelled alike for."""
-    return f"@{_TYPES.get((type_ or '').strip().upper(), '')}{_quoted(name.lower())}"
-
-
 @dataclass(slots=True)
 class Scope:
-    """What columns are called: by alias of what is read, None where its columns are not known; `more` are others."""
+    """What columns are called: by alias of what is read, None where its columns are not known; `more` are others.
+
+    `merged` are the columns that USING made one of two, `bound` the arguments of the functions around (`x -> x + 1`).
+    """
 
     by_alias: Mapping[str, Mapping[str, str] | None]
     more: dict[str, str] = field(default_factory=dict)
+    merged: Mapping[str, str] = field(default_factory=dict)
+    bound: Mapping[str, str] = field(default_factory=dict)
 
     def with_more(self, more: Mapping[str, str]) -> Scope:
         """The same with further names, which come last."""
-        return Scope(self.by_alias, {**more, **self.more})
+        return replace(self, more={**more, **self.more})
+
+    def with_bound(self, names: Sequence[str]) -> Scope:
+        """The same within a function of these arguments: which they are counts, not how they are called."""
+        first = len(self.bound)
+        return replace(self, bound={**self.bound, **{name: f"^{first + at}" for at, name in enumerate(names)}})
 
     def known_names(self) -> set[str]:
         """The names of all columns that are read."""
@@ -69,9 +88,13 @@ class Scope:
         """What a column, or a field of one, is of the origin."""
         names = [part.lower() for part in parts]
         if len(names) > 1 and names[0] in self.by_alias:
-            if names[0] in self.known_names() or names[0] in self.more:
-                raise Unclear("a column called like what is read")
-            return self._of(self.by_alias[names[0]], names[1:])
+            shown = self.by_alias[names[0]]
+            called_so = names[0] in self.known_names() or names[0] in self.more or names[0] in self.bound
+            if called_so and (shown is None or names[1] not in shown):
+                raise Unclear("a column called like what is read")  # whose field it may be
+            return self._of(shown, names[1:])
+        if names[0] in self.merged:
+            return _fields(self.merged[names[0]], names[1:])
         found = [shown for shown in self.by_alias.values() if shown is None or names[0] in shown]
         if len(found) > 1:
             raise Unclear("a column of two")
@@ -92,37 +115,35 @@ class Scope:
 
 
 def _fields(text: str, names: Sequence[str]) -> str:
-    return "".join([text, *(f".{_quoted(name)}" for name in names)])
+    return "".join([text, *(f".{quoted(name)}" for name in names)])
 
 
 def conjuncts(node: exp.Expr, scope: Scope) -> list[str]:
     """The conditions that must all hold."""
-    text = spelled(node, scope)
-    if text == _TRUE:
-        return []
-    return list(parts_of(text[4:-1])) if text.startswith("and(") else [text]
-
-
-def parts_of(text: str) -> Iterator[str]:
-    """What stands between the semicolons of a text, brackets respected; quoted texts have none of either."""
-    depth, start = 0, 0
-    for at, one in enumerate(text):
-        depth += (one in "([") - (one in ")]")
-        if one == ";" and depth == 0:
-            yield text[start:at]
-            start = at + 1
-    yield text[start:]
+    parts = parts_of(text[4:-1]) if (text := spelled(node, scope)).startswith("and(") else [text]
+    # Where a record is kept or not, what is null is as good as what is false.
+    kept = [part[len(_IS_TRUE) : -1] if part.startswith(_IS_TRUE) else part for part in parts]
+    return [part for part in kept if part != TRUE]
 
 
 def spelled(node: exp.Expr, scope: Scope) -> str:
     """An expression in terms of the origin's columns."""
     if isinstance(node, exp.Query):
         raise Unclear(node.key)
-    compared = _COMPARED.get(type(node))
-    if compared is not None:
-        return _compared(compared, spelled(node.this, scope), spelled(node.expression, scope))
+    node = plainer(node)
+    word = _COMPARED.get(type(node))
+    if word is not None:
+        return compared(word, spelled(node.this, scope), spelled(node.expression, scope))
     text = _SPELLED.get(type(node), _plainly)(node, scope)
-    return f"called({_quoted(node.meta[NOTE])};{text})" if isinstance(node.meta.get(NOTE), str) else text
+    note = node.meta.get(NOTE)
+    if not isinstance(note, str) or (isinstance(node, exp.Struct) and _names_all(node)):
+        return text
+    return f"called({quoted(note)};{text})"
+
+
+def _names_all(struct: exp.Struct) -> bool:
+    """Whether a struct says how its fields are called: `struct(n AS i)` and `named_struct('i', n)` are one."""
+    return all(isinstance(one, exp.PropertyEQ) and isinstance(one.this, exp.Identifier) for one in struct.expressions)
 
 
 def _inner(node: exp.Expr, scope: Scope) -> str:
@@ -147,11 +168,11 @@ def _field(node: exp.Expr, scope: Scope) -> str:
 
 
 def _literal(node: exp.Expr, scope: Scope) -> str:
-    return _quoted(str(node.this)) if node.is_string else f"#{str(node.this).lower()}"
+    return quoted(str(node.this)) if node.is_string else f"#{str(node.this).lower()}"
 
 
 def _boolean(node: exp.Expr, scope: Scope) -> str:
-    return _TRUE if node.this else _FALSE
+    return TRUE if node.this else FALSE
 
 
 def _bounds(node: exp.Expr, scope: Scope) -> tuple[str, str, str]:
@@ -162,27 +183,16 @@ def _bounds(node: exp.Expr, scope: Scope) -> tuple[str, str, str]:
 
 def _between(node: exp.Expr, scope: Scope) -> str:
     low, value, high = _bounds(node, scope)
-    return _all_of("and", [_compared("lte", low, value), _compared("lte", value, high)])
+    return all_of("and", [compared("lte", low, value), compared("lte", value, high)])
 
 
 def _in(node: exp.Expr, scope: Scope) -> str:
     if _others(node, ("this", "expressions")):
         return _plainly(node, scope)
     value, said = spelled(node.this, scope), sorted({spelled(one, scope) for one in node.expressions})
-    if _is_one_type(value, said):
-        return _all_of("or", [_compared("eq", value, one) for one in said])
+    if is_one_type(value, said):
+        return all_of("or", [compared("eq", value, one) for one in said])
     return f"in({value};{';'.join(said)})"
-
-
-def _is_one_type(value: str, said: Sequence[str]) -> bool:
-    """Whether a column and all that it is compared with are whole numbers, or texts.
-
-    Spark brings what stands in IN to one type, and each `=` by itself: only here is that the same.
-    """
-    kind = re.match(r"\d*@([is])'[0-9a-f]*'\Z", value)
-    if kind is None:
-        return False
-    return all(whole_number(one) is not None if kind[1] == "i" else one.startswith("'") for one in said)
 
 
 def _count(node: exp.Expr, scope: Scope) -> str:
@@ -195,11 +205,13 @@ def _cast(node: exp.Expr, scope: Scope) -> str:
     if _others(node, ("this", "to", "safe")):
         return _plainly(node, scope)
     word = "try_cast" if node.args.get("safe") else "cast"
-    return f"{word}({spelled(node.this, scope)};{_held(node.args['to'], scope)})"
+    return cast(spelled(node.this, scope), node.args["to"].sql(), word)  # its Spark's words know no TIME
 
 
 def _minus(node: exp.Expr, scope: Scope) -> str:
     inner = spelled(node.this, scope)
+    if (value := whole_number(inner)) is not None:
+        return f"#{-value}"
     return f"#-{inner[1:]}" if re.fullmatch(r"#\d+(\.\d+)?", inner) else f"neg({inner})"
 
 
@@ -207,9 +219,41 @@ def _not(node: exp.Expr, scope: Scope) -> str:
     return _negated(node.this, scope)
 
 
-def _quoted(text: str) -> str:
-    """A text such that none of its signs is taken for spelling."""
-    return f"'{text.encode().hex()}'"
+def _is(node: exp.Expr, scope: Scope) -> str:
+    value = spelled(node.this, scope)
+    if isinstance(node.expression, exp.Null):
+        return is_null(value)
+    return f"{_IS_TRUE}{value})" if _is_true(node.expression) else _plainly(node, scope)
+
+
+def _is_true(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Boolean) and bool(node.this)
+
+
+def _same(node: exp.Expr, scope: Scope) -> str:
+    """`<=>`, which has no order."""
+    left, right = spelled(node.this, scope), spelled(node.expression, scope)
+    return f"same({';'.join(sorted((beside(left, right), beside(right, left))))})"
+
+
+def _coalesce(node: exp.Expr, scope: Scope) -> str:
+    if _others(node, ("this", "expressions", "is_nvl")):
+        return _plainly(node, scope)
+    return f"coalesce({';'.join(spelled(one, scope) for one in (node.this, *node.expressions))})"
+
+
+def _function(node: exp.Expr, scope: Scope) -> str:
+    """A function of some arguments, as `x -> x + 1`."""
+    if any(not isinstance(one, exp.Identifier) for one in node.expressions) or node.find(exp.Kwarg):
+        raise Unclear("a function")
+    names = [one.name.lower() for one in node.expressions]
+    if len(set(names)) < len(names):
+        raise Unclear("two arguments of one name")
+    return f"function({len(names)};{spelled(node.this, scope.with_bound(names))})"
+
+
+def _identifier(node: exp.Expr, scope: Scope) -> str:
+    return _held(node, scope)
 
 
 def _others(node: exp.Expr, known: Sequence[str]) -> bool:
@@ -230,17 +274,17 @@ def _plainly(node: exp.Expr, scope: Scope) -> str:
 
 def _field_of(node: exp.Expr, scope: Scope) -> str:
     """A field of a struct that is made, called as written: to_json shows it."""
-    return f"as({_quoted(node.this.name)};{spelled(node.expression, scope)})"
+    return f"as({quoted(node.this.name)};{spelled(node.expression, scope)})"
 
 
 def _held(one: object, scope: Scope) -> str:
     if isinstance(one, exp.DataType):
-        return f"[{_quoted(one.sql())}]"  # in the parser's own words: those of its Spark know no TIME
+        return f"[{quoted(one.sql())}]"  # in the parser's own words: those of its Spark know no TIME
     if isinstance(one, exp.Identifier):
-        return _quoted(one.name.lower())
+        return scope.bound.get(one.name.lower(), quoted(one.name.lower()))
     if isinstance(one, exp.Expr):
         return spelled(one, scope)
-    return _quoted(str(one))
+    return quoted(str(one))
 
 
 def _joined(node: exp.Expr, scope: Scope) -> str:
@@ -256,20 +300,7 @@ def _joined(node: exp.Expr, scope: Scope) -> str:
             todo = [one.this, one.expression, *todo]
         else:
             parts.append(spelled(one, scope))
-    return _all_of("and" if kind is exp.And else "or", parts)
-
-
-def _all_of(word: str, parts: Sequence[str]) -> str:
-    flat: list[str] = []
-    for part in parts:
-        flat += parts_of(part[len(word) + 1 : -1]) if part.startswith(f"{word}(") else [part]
-    neutral, final = (_TRUE, _FALSE) if word == "and" else (_FALSE, _TRUE)
-    left = sorted(set(flat) - {neutral})
-    if final in left:
-        return final
-    if not left:
-        return neutral
-    return left[0] if len(left) == 1 else f"{word}({';'.join(left)})"
+    return all_of("and" if kind is exp.And else "or", parts)
 
 
 def _negated(node: exp.Expr, scope: Scope) -> str:
@@ -280,45 +311,14 @@ def _negated(node: exp.Expr, scope: Scope) -> str:
         return spelled(node.this, scope)
     if isinstance(node, (exp.And, exp.Or)):
         parts = [_negated(one, scope) for one in (node.this, node.expression)]
-        return _all_of("or" if isinstance(node, exp.And) else "and", parts)
+        return all_of("or" if isinstance(node, exp.And) else "and", parts)
     if isinstance(node, exp.Between):
         low, value, high = _bounds(node, scope)
-        return _all_of("or", [_compared("gt", low, value), _compared("gt", value, high)])
-    compared = _COMPARED.get(type(node))
-    if compared is not None:
-        return _compared(_OPPOSITE[compared], spelled(node.this, scope), spelled(node.expression, scope))
-    return _opposite(spelled(node, scope))
-
-
-def _opposite(text: str) -> str:
-    """NOT of a condition that is spelled already."""
-    if text in (_TRUE, _FALSE):
-        return _FALSE if text == _TRUE else _TRUE
-    if text.startswith("or(eq(") or text.startswith("eq("):  # of IN, or of a truth
-        parts = list(parts_of(text[3:-1])) if text.startswith("or(") else [text]
-        if all(part.startswith("eq(") for part in parts):
-            return _all_of("and", [f"n{part}" for part in parts])
-    return f"not({text})"
-
-
-def _compared(word: str, left: str, right: str) -> str:
-    if word in ("gt", "gte"):
-        word, left, right = {"gt": "lt", "gte": "lte"}[word], right, left
-    known = whole_number(left), whole_number(right)
-    if known[0] is not None and known[1] is not None:
-        holds = {"lt": known[0] < known[1], "lte": known[0] <= known[1], "eq": known[0] == known[1]}
-        return _TRUE if holds.get(word, known[0] != known[1]) else _FALSE
-    if word in ("eq", "neq"):
-        left, right = sorted((left, right))
-        if _IS_TRUTH.fullmatch(left) and right in (_TRUE, _FALSE):
-            return left if (right == _TRUE) == (word == "eq") else _opposite(left)
-    return f"{word}({left};{right})"
-
-
-def whole_number(text: str) -> int | None:
-    """The value of a literal that Spark takes for an INT."""
-    value = int(text[1:]) if re.fullmatch(r"#-?\d{1,10}", text) else None
-    return value if value is not None and abs(value) <= INT_MAX else None
+        return all_of("or", [compared("gt", low, value), compared("gt", value, high)])
+    word = _COMPARED.get(type(node))
+    if word is not None:
+        return compared(OPPOSITE[word], spelled(node.this, scope), spelled(node.expression, scope))
+    return opposite(spelled(node, scope))
 
 
 def _computed(node: exp.Expr, scope: Scope) -> str:
@@ -358,9 +358,15 @@ def _cases(ifs: Sequence[exp.Expr], this: exp.Expr | None, default: exp.Expr | N
     asked = [spelled(one.this, scope) for one in ifs]
     if this is not None:  # as Spark reads it: each is compared with what stands behind CASE
         value = spelled(this, scope)
-        asked = [_compared("eq", value, one) for one in asked]
+        asked = [compared("eq", value, one) for one in asked]
     whens = [f"{one}->{spelled(then.args['true'], scope)}" for one, then in zip(asked, ifs, strict=True)]
     rest = "null()" if default is None else spelled(default, scope)
+    if len(ifs) == 1:
+        then = spelled(ifs[0].args["true"], scope)
+        if asked == [opposite(is_null(then))] or asked == [is_null(rest)]:
+            return f"coalesce({then};{rest})" if asked != [is_null(rest)] else f"coalesce({rest};{then})"
+    if rest.startswith("case("):  # one in the ELSE of another is asked behind it
+        return f"case({';'.join(whens)};{rest[5:]}"
     return f"case({';'.join(whens)};{rest})"
 
 
@@ -393,6 +399,7 @@ def _length(node: exp.Expr, scope: Scope) -> str:
 
 _SPELLED: dict[type[exp.Expr], Callable[[exp.Expr, Scope], str]] = {
     exp.Paren: _inner, exp.Alias: _unclear, exp.Star: _unclear, exp.ArraysZip: _unclear, exp.PropertyEQ: _field_of,
+    exp.Is: _is, exp.NullSafeEQ: _same, exp.Coalesce: _coalesce, exp.Lambda: _function, exp.Identifier: _identifier,
     exp.Window: _unclear, exp.Placeholder: _unclear, exp.Parameter: _unclear,
     exp.Column: _column, exp.Dot: _field, exp.Literal: _literal, exp.Boolean: _boolean, exp.And: _joined,
     exp.Or: _joined, exp.Not: _not, exp.Between: _between, exp.In: _in, exp.If: _if, exp.Case: _case,

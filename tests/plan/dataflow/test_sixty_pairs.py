@@ -43,7 +43,7 @@ WRITTEN: list[Pair] = [
     (CONTAINED, "SELECT * FROM s WHERE v <= 10", "SELECT k, v * 2 AS d FROM s WHERE v BETWEEN 1 AND 5"),
     (CONTAINED, "SELECT k, v FROM s WHERE v > 5 OR k < 2", "SELECT k FROM s WHERE k < 1"),
     (CONTAINED, "SELECT k, v, v + 1 AS next FROM s WHERE v > 0", "SELECT k, v FROM s WHERE v > 0 AND k > 0"),
-    (DIFFERENT, "SELECT k, v FROM s WHERE v > 10", "SELECT k, v FROM s WHERE v > 10.5"),
+    (DIFFERENT, "SELECT k, v FROM s WHERE v > 10.5", "SELECT k, v FROM s WHERE v > 10"),
     (DIFFERENT, "SELECT k, v FROM s WHERE v > 10", "SELECT k, v FROM s WHERE v >= 10"),
     (DIFFERENT, "SELECT k, v FROM s WHERE v > 10", "SELECT k, v FROM s WHERE v < 10"),
     (DIFFERENT, "SELECT k, v FROM s WHERE v > 0 AND k > 0", "SELECT k, v FROM s WHERE v > 0 OR k > 0"),

@@ -8,7 +8,6 @@ never made out of quarters: a record that is late for its quarter is in time for
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
@@ -19,10 +18,8 @@ from weft.plan.dataflow.meanings import meanings
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.dataflow.real_time import real_time
 from weft.spec import Relation
-from weft.spec.spelling import parts_of, whole_number
+from weft.spec.conditions import implied
 from weft.spec.sql import parsed
-
-_COMPARED = re.compile(r"(lte?|eq)\((.*)\)", re.DOTALL)
 
 
 def is_contained(deployment: Deployment, stream: str, other: str) -> bool:
@@ -45,9 +42,15 @@ def contained(deployment: Deployment, stands: Mapping[str, str], among: Set[str]
         own = known[node.stream]
         fits = [one for one in ready.get(own.origin, ()) if _fits(flow, known, node, one)]
         if fits:
-            found[node.stream] = max(fits, key=lambda one: len(set(known[one.stream].where))).stream
+            found[node.stream] = max(fits, key=lambda one: _among(known[one.stream], fits, known)).stream
         ready.setdefault(own.origin, []).append(node)
     return found
+
+
+def _among(one: Relation, others: Sequence[Node], known: Mapping[str, Relation]) -> tuple[int, int]:
+    """Of how many streams a relation's records are all among those, and how much it asks."""
+    holds = sum(all(implied(asked, one.where) for asked in known[other.stream].where) for other in others)
+    return holds, len(one.where)
 
 
 def _fits(flow: Dataflow, known: Mapping[str, Relation], node: Node, other: Node) -> bool:
@@ -75,9 +78,9 @@ def reads_alike(operator: Operator, own: Relation, read: Relation, other: Relati
     if set(other.where) <= set(read.where) and len(other.columns) >= len(read.columns):
         return False  # nothing is saved
     # All that is wanted is there, and nothing that the input would not have had.
-    implied = all(_implied(one, own.where) for one in other.where)
-    fewer = all(_implied(one, other.where) for one in read.where)
-    return implied and fewer and _has_columns(operator.sql, read, other)
+    are_implied = all(implied(one, own.where) for one in other.where)
+    fewer = all(implied(one, other.where) for one in read.where)
+    return are_implied and fewer and _has_columns(operator.sql, read, other)
 
 
 def _has_columns(sql: str, read: Relation, other: Relation) -> bool:
@@ -93,53 +96,6 @@ def _has_columns(sql: str, read: Relation, other: Relation) -> bool:
         if not asked or any(now.get(word) != before[word] for word in asked):
             return False
     return True
-
-
-def _implied(condition: str, given: Sequence[str]) -> bool:
-    """Whether a condition holds wherever some others do; where a row is left out for a null, it is by both."""
-    if condition in given:
-        return True
-    if condition.startswith("or("):
-        return any(_implied(part, given) for part in parts_of(condition[3:-1]))
-    return any(_follows(condition, one) for one in given)
-
-
-def _follows(condition: str, given: str) -> bool:
-    """Whether a bound follows from a tighter one, or from a value, of the same: `x < 3` from `x <= 2`.
-
-    Only whole numbers are compared that Spark takes for INT: whatever is compared is cast alike for both.
-    """
-    wanted, known = _bound(condition), _bound(given)
-    if wanted is None or known is None or wanted[1] != known[1]:
-        return False
-    word, _, value = wanted
-    given_word, _, given_value = known
-    if given_word == "eq":
-        return {
-            "eq": given_value == value,
-            "lt": given_value < value,
-            "lte": given_value <= value,
-            "gt": given_value > value,
-            "gte": given_value >= value,
-        }[word]
-    if word[:2] != given_word[:2]:
-        return False
-    tighter = given_value < value if word[:2] == "lt" else given_value > value
-    return tighter or (given_value == value and (word == given_word or word.endswith("e")))
-
-
-def _bound(condition: str) -> tuple[str, str, int] | None:
-    """A comparison with a whole number: `lt`, `lte`, `gt`, `gte` or `eq`, what is compared, and the number."""
-    match = _COMPARED.fullmatch(condition)
-    sides = list(parts_of(match[2])) if match else []
-    if match is None or len(sides) != 2:
-        return None
-    left, right = whole_number(sides[0]), whole_number(sides[1])
-    if right is not None and left is None:
-        return match[1], sides[0], right
-    if left is not None and right is None:
-        return {"lt": "gt", "lte": "gte", "eq": "eq"}[match[1]], sides[1], left
-    return None
 
 
 def _before(flow: Dataflow, node: Node) -> set[str]:

@@ -93,9 +93,7 @@ class SiteLoads:
             now = self._now.get(name)
             if now is not None and now.begun:
                 # What waits in users' files has come some time; it counts when it is read.
-                waiting = (
-                    one.records for one in now.waiting if one.segments is not None or one.stream in now.sources
-                )
+                waiting = (one.records for one in now.waiting if one.segments is not None or one.stream in now.sources)
                 yield name, (now.epoch, now.taken + sum(waiting) + self._files.get(name, 0))
 
     def _share(self, name: str, fragment: Fragment, stream: str, inputs: Mapping[str, Iterable[str]]) -> float:

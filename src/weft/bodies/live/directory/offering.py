@@ -62,9 +62,7 @@ class Offering:
         self._questions = 0
         self._gone = threading.Event()
         machine = Directory(site.name, life)
-        self.carrier = Carrier(
-            machine, directory(site.name), transport, self._perform, story, DIRECTORIES, _is_routine
-        )
+        self.carrier = Carrier(machine, directory(site.name), transport, self._perform, story, DIRECTORIES, _is_routine)
         self._thread = threading.Thread(target=self._look, name=f"directory-{site.name}", daemon=True)
 
     def start(self) -> None:
