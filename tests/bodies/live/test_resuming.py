@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -428,3 +429,16 @@ def test_a_lock_tells_the_process_that_has_it_and_not_those_before(tmp_path: Pat
         with pytest.raises(CannotRun, match=f"process {os.getpid()}"):
             State(tmp_path).lock()
         state.unlock()
+
+
+def test_a_lock_that_cannot_be_written_names_the_state_and_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(number: int) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("weft.bodies.live.state.str", full, raising=False)
+        with pytest.raises(CannotRun, match=f"no state can be kept in {tmp_path}: No space left on device; give"):
+            State(tmp_path).lock()
+    State(tmp_path).lock()
