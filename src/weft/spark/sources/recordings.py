@@ -61,7 +61,7 @@ def record(session: SparkSession, deployment: Deployment, source: Source, folder
 
 
 def in_order_of_writing(folder: Path) -> list[Path]:
-    """The files that one task has written: Spark numbers them ...-c999, -c1000, which is not the order of their names."""
+    """The files that one task has written: Spark numbers them, to ...-c999 and -c1000, which names do not sort by."""
     return sorted(folder.glob("*.parquet"), key=lambda path: (len(path.name), path.name))
 
 
