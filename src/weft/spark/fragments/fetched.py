@@ -49,7 +49,10 @@ class FetchedFrame(ClassicDataFrame):
                 nulls = pa.nulls(table.num_rows, field.type)
                 table = table.set_column(at, field.with_nullable(True), nulls)
         make = self._make
-        return FetchedFrame(self, lambda: without(make(), empty), table, self.__dict__.get("schema"))
+        shown = [
+            StructField(one.name, one.dataType, one.nullable or one.name in empty, one.metadata) for one in self.schema
+        ]
+        return FetchedFrame(self, lambda: without(make(), empty), table, StructType(shown))
 
 
 def without(frame: DataFrame, empty: Set[str]) -> DataFrame:
