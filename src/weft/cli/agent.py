@@ -20,6 +20,9 @@ def agent(
     file: File,
     site: Annotated[str, typer.Option(metavar="S", help="The site to run.")],
     state: State = None,
+    takes_queries: Annotated[
+        bool, typer.Option("--takes-queries", help="Also run queries that the desk lets come (`weft add`).")
+    ] = False,
 ) -> None:
     """Run one site of a deployment: its Spark, and what the desk asks of it; `weft run --processes` starts all of them.
 
@@ -39,7 +42,7 @@ def agent(
     from weft.spark.storage.private import private_files
 
     private_files()
-    made = AgentProcess(valid(deployment, data=False), site, state_folder(file, state))
+    made = AgentProcess(valid(deployment, data=False), site, state_folder(file, state), takes_queries=takes_queries)
     try:
         status = _carried(made)
     except CannotRun as error:

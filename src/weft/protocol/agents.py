@@ -25,7 +25,10 @@ class RunsHere(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AgentHere(Message, frozen=True):
-    """An agent is there: its process and machine, where Spark shows itself, what runs; `facts` where wanted."""
+    """An agent is there: its process and machine, where Spark shows itself, what runs; `facts` where wanted.
+
+    `knows` is the graph that it has, `refuses` one that its Spark does not take, for which `reason` says why.
+    """
 
     life: Name
     pid: int
@@ -35,13 +38,16 @@ class AgentHere(Message, frozen=True):
     runs: tuple[RunsHere, ...] = ()
     facts: Parcel = Parcel()
     machine: MachineState | None = None
+    knows: str = ""
+    refuses: str = ""
 
 
 class DeskHere(Message, frozen=True):
     """The desk is there, and a run was asked for so; `life` is that of the agent it answers.
 
-    `graph` tells apart what queries share: all processes of a run must have it alike. `copies` is there where the site
-    has a folder of its own, and tells apart what its copies of the desk's files should hold.
+    `graph` tells apart what queries there are, and what they share: all processes of a run must have it alike. `whole`
+    is that graph, for an agent that has another. `copies` is there where the site has a folder of its own, and tells
+    apart what its copies of the desk's files should hold.
     """
 
     life: Name
@@ -50,6 +56,7 @@ class DeskHere(Message, frozen=True):
     measured: bool = True
     wants_facts: bool = False
     copies: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    whole: Parcel = Parcel()
 
 
 class CutOff(Message, frozen=True):

@@ -8,11 +8,18 @@ from weft.spec.conf import is_kept
 from weft.spec.control_keys import AVAILABLE_POLICIES
 from weft.spec.ddl import ddl
 from weft.spec.facts import (
+    DISTINCT,
+    JOIN,
     changes_count,
+    gathers,
     is_ordering,
     is_stateful,
     keys_of,
+<<<<<<< HEAD
     names_asked,
+=======
+    kind_of_state,
+>>>>>>> main
     only_filters,
     sole_filter,
     window_column_of,
@@ -33,6 +40,8 @@ from weft.spec.streams import columns, event_time_of
 __all__ = [
     "AT_ONCE",
     "AVAILABLE_POLICIES",
+    "DISTINCT",
+    "JOIN",
     "Added",
     "Problem",
     "Relation",
@@ -51,11 +60,13 @@ __all__ = [
     "desk_of",
     "event_time_of",
     "fingerprint",
+    "gathers",
     "interval_us",
     "is_kept",
     "is_ordering",
     "is_stateful",
     "keys_of",
+    "kind_of_state",
     "load",
     "meaning_of",
     "names_asked",

@@ -17,7 +17,6 @@ from weft.bodies.live.changes import Changes
 from weft.bodies.live.facts import Facts
 from weft.bodies.live.identity import identity
 from weft.bodies.live.moves import Asked
-from weft.bodies.live.processes.house import ProcessSites
 from weft.bodies.live.resuming import CLOSING
 from weft.bodies.live.state import CannotRun, State
 from weft.model import Deployment
@@ -173,12 +172,6 @@ def test_a_folder_that_cannot_be_written_and_a_run_that_closes_its_windows_take_
     refused(desk, "sink of p:", path="taken/p")
     desk.state.write(CLOSING, {"files": {}})
     refused(desk, CLOSES)
-
-
-def test_sites_in_processes_of_their_own_take_up_no_more_queries(desk: Desk) -> None:
-    house = object.__new__(ProcessSites)
-    with pytest.raises(CannotRun, match="know the queries that they were started with"):
-        house.try_out(desk.deployment)
 
 
 def test_a_query_whose_promise_cannot_be_kept_is_refused_by_how_much_where_and_what_could_be(desk: Desk) -> None:

@@ -12,6 +12,7 @@ from tests.bodies.live.test_resuming import FILE, everything
 from weft.bodies.live import journal
 from weft.bodies.live.identity import identity
 from weft.bodies.live.resuming import Resuming
+from weft.bodies.live.returning_queries import coming_again
 from weft.bodies.live.state import CannotRun, State
 from weft.model import Placement
 from weft.plan.changing.running_plan import RunningPlan
@@ -98,3 +99,10 @@ def test_results_that_would_come_twice_are_refused_and_both_remedies_work(remove
     for name in ("r", ".r.weft"):
         shutil.move(removed / name, removed / f"old{name}")
     opened(with_queries(removed, "q", "r"))
+
+
+def test_what_a_query_left_in_the_rooms_of_sites_whose_streams_are_mirrored_is_seen(tmp_path: Path) -> None:
+    made = opened(with_queries(tmp_path, "q"))
+    left = made.state.path / "sites" / "core" / "fragments" / "r.o" / "checkpoint-0"
+    left.mkdir(parents=True)
+    assert coming_again(made.state, {"r", "p"}, ()) == ("r",)

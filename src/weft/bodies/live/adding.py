@@ -34,6 +34,7 @@ from weft.plan.dataflow.real_time import real_time
 from weft.plan.dataflow.sharing import as_written
 from weft.plan.judging.admission import judge, why_ideal_now
 from weft.plan.observing.measured import with_measured, with_series
+from weft.spark.channels.kinds import MIRROR
 from weft.spark.failures.causes import cause_of
 from weft.spark.fragments.outputs import claims_of
 from weft.spark.kafka.client import KafkaTrouble
@@ -229,6 +230,11 @@ class Adding:
         assert record is not None, "a run that has begun has a record"
         claims = claims_of(alone, state.folders)
         again = coming_again(state, {query.name for query in wish.queries}, claims)
+        if again and state.channels.uses(MIRROR):
+            raise CannotRun(
+                f"query {again[0]} ran before, and sites hold what it left: where streams are mirrored it does not "
+                "come again; give it another name"
+            )
         standings = resuming.standings(record, again)
         sinks = {**record.sinks, **{claim.sink: str(claim.path) for claim in claims}}
         record = msgspec.structs.replace(record, sinks=sinks)

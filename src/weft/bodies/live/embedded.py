@@ -12,7 +12,7 @@ from weft.bodies.live.carrier import Tell
 from weft.bodies.live.companions import companions_of
 from weft.bodies.live.facts import Facts, facts_of, meanings
 from weft.bodies.live.failing import RunFailed
-from weft.bodies.live.house import Learned
+from weft.bodies.live.house import Learned, lacking
 from weft.bodies.live.machine_state import MachineLook, machine_as_plain
 from weft.bodies.live.opening import Options
 from weft.bodies.live.processes.roll import running
@@ -20,7 +20,7 @@ from weft.bodies.live.site import Companion, SiteBody
 from weft.bodies.live.sites import Sites
 from weft.bodies.live.state import CannotRun, State
 from weft.bodies.live.transport import InProcess
-from weft.model import Deployment, MachineState, dataflow, rate_changes
+from weft.model import Deployment, MachineState, rate_changes
 from weft.plan.dataflow.event_times import Times, carried_times
 from weft.plan.network.paths import Paths
 from weft.protocol.agents import RunsHere
@@ -46,18 +46,6 @@ class Tried:
     def facts(self) -> Facts:
         """What planning needs to know of it."""
         return facts_of(self.analysis)
-
-
-def _lacking(before: Times, now: Times, running: Deployment) -> str | None:
-    """A stream that runs, and would have to carry how far another column's time has come: it cannot begin to midway."""
-    for node in dataflow(running).nodes:
-        more = [column for column in now.columns(node.stream) if column not in before.columns(node.stream)]
-        if more:
-            return (
-                f"it would need to know how far {more[0]} of {node.stream} has come, which that stream does not carry "
-                "while it runs: put the query into the file, and start it again"
-            )
-    return None
 
 
 class EmbeddedSites:
@@ -110,7 +98,7 @@ class EmbeddedSites:
         except BadOperator as error:
             raise CannotRun(str(error)) from error
         times = carried_times(deployment, *meanings(deployment, facts_of(analysis)))
-        return Tried(deployment, analysis, times, _lacking(self.spark.times, times, self.deployment))
+        return Tried(deployment, analysis, times, lacking(self.spark.times, times, self.deployment))
 
     def learn(self, learned: Learned) -> None:
         """Let all sites know more queries."""

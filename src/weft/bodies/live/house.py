@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from weft.bodies.live.facts import Facts
 from weft.bodies.live.transport import Transport
-from weft.model import Deployment, MachineState
+from weft.model import Deployment, MachineState, dataflow
+from weft.plan.dataflow.event_times import Times
 from weft.protocol.agents import RunsHere
 
 
@@ -82,3 +83,15 @@ class House(Protocol):
 
     def close(self) -> None:
         """End all sites."""
+
+
+def lacking(before: Times, now: Times, running: Deployment) -> str | None:
+    """A stream that runs, and would have to carry how far another column's time has come: it cannot begin to midway."""
+    for node in dataflow(running).nodes:
+        more = [column for column in now.columns(node.stream) if column not in before.columns(node.stream)]
+        if more:
+            return (
+                f"it would need to know how far {more[0]} of {node.stream} has come, which that stream does not carry "
+                "while it runs: put the query into the file, and start it again"
+            )
+    return None

@@ -63,15 +63,21 @@ def remove_left(state: State, again: Sequence[str]) -> None:
 def _left(state: State, query: str) -> list[Path]:
     """What a query has in the rooms of a state: streams, checkpoints, how far they had come, what was shown."""
     found = []
-    for room in (rooms.STREAMS, rooms.FRAGMENTS, rooms.LATE, rooms.HEADS, rooms.CONSOLE):
-        folder = state.path / room
+    kinds = (rooms.STREAMS, rooms.FRAGMENTS, rooms.LATE, rooms.HEADS, rooms.CONSOLE)
+    for folder in (base / room for base in (state.path, *_of_sites(state)) for room in kinds):
         for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
             # A source may bear the same name, and has rooms too: of sinks alone the bare name is the query's.
-            is_sink = room == rooms.CONSOLE or entry.name.startswith(_SINK)
+            is_sink = folder.name == rooms.CONSOLE or entry.name.startswith(_SINK)
             name = entry.name.removeprefix(_SINK).removeprefix(".")
             if is_of_query(name, query) or (is_sink and name.removesuffix(".weft") == query):
                 found.append(entry)
     return found
+
+
+def _of_sites(state: State) -> list[Path]:
+    """Where sites have rooms of their own in a state: those whose streams are mirrored."""
+    folder = state.path / rooms.SITES
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def is_of_query(name: str, query: str) -> bool:

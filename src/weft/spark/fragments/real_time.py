@@ -21,7 +21,6 @@ from weft.spark.channels.folders import spark_name
 from weft.spark.fragments import operators
 from weft.spark.fragments.draining import DrainingRun
 from weft.spark.fragments.wiring import Entry, RunContext
-from weft.spark.session.settings import settings
 from weft.spark.sinks.kafka import as_messages, topic_of
 from weft.spark.sources import streams as sources
 from weft.spark.sources.kafka import UnreadRecords, read_topic
@@ -48,18 +47,18 @@ WITH_STATE = {
 }
 
 
+def session_for_state(session: SparkSession) -> SparkSession:
+    """A session for one query that keeps state, set as that of all but for its store."""
+    own = session.newSession()
+    # What Spark is told as a whole, when it starts, cannot be told again.
+    alike = {key: value for key, value in session.conf.getAll.items() if own.conf.isModifiable(key)}
+    for key, value in {**alike, **WITH_STATE}.items():
+        own.conf.set(key, value)
+    return own
+
+
 class RealTimeRun(DrainingRun):
     """A query in Spark's real-time mode, under one epoch."""
-
-    def _own_session(self) -> SparkSession:
-        """A session for this query alone, where it keeps state; else the one of all."""
-        if self.fragment.stateful is None:
-            return self.session
-        own = self.session.newSession()
-        told = {key: value for key, value in settings(None, None).items() if key.startswith("spark.sql.")}
-        for key, value in {**told, **WITH_STATE}.items():
-            own.conf.set(key, value)
-        return own
 
     def given(self) -> dict[str, int]:
         """Results that its sink was given by the batches that Spark has reported of this run."""
@@ -74,7 +73,7 @@ class RealTimeRun(DrainingRun):
         query = self.context.deployment.query(self.fragment.query)
         sink = query.sinks[0]
         self._given: dict[int, int] = {}
-        self._reads_with = self._own_session()
+        self._reads_with = self.session if self.fragment.stateful is None else session_for_state(self.session)
         frame = self._frame(sink.from_)
         options = {name: value for name, value in sink.options.items() if name.lower().startswith("kafka.")}
         self.session.sparkContext.setLocalProperty("spark.scheduler.pool", self.fragment.site)

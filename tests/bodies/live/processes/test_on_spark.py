@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from tests.bodies.live.moving import delivered, differing, expected, make
+from tests.bodies.live.open_sockets import family, listening
 from weft.bodies.live.processes.roll import living
 from weft.bodies.live.wire.authority import make_keys
 from weft.spark.kafka import client
@@ -167,6 +168,7 @@ def test_an_operator_moves_from_one_process_to_another_and_every_record_arrives_
     assert (told["pid"], told["state"]) == (run.desk.pid, str(run.state))
     assert {site: told["sites"][site]["pid"] for site in ("edge", "core")} == {"edge": edge, "core": core}
     assert len({edge, core, run.desk.pid}) == 3
+    assert elsewhere(listening(family())) == set(), "nobody listens but on loopback"
     summary = run.end()
     [move] = summary["moves"]
     assert (move.get("state", "done"), move["from"], move["to"]) == ("done", "core", "edge"), move
@@ -236,6 +238,36 @@ def broker(tmp_path: Path) -> Iterator[Callable[[], Broker]]:
     yield start
     if folder.exists():
         down(folder)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["folder", "mirror"])
+def test_a_query_comes_to_sites_in_processes_and_another_goes_while_records_flow(kind: str, tmp_path: Path) -> None:
+    still = TWO_SITES[: TWO_SITES.index("scenario")].replace("rate_per_s: 200", "rate_per_s: 25")
+    (tmp_path / "weft.yaml").write_text(f"{still}channels: {{kind: {kind}}}\n")
+    (tmp_path / "lines.csv").write_text("".join(f"{v}\n" for v in range(RECORDS)))
+    (tmp_path / "r.yaml").write_text(
+        'queries: [{name: r, operators: [{name: o, from: lines, site: core, '
+        'sql: "SELECT v FROM lines WHERE v % 3 = 0"}], '
+        "sink: {from: o, format: csv, path: more, site: core}}]\n"
+    )
+    run = Started(tmp_path)
+    run.until(lambda: run.results() > 10)
+    for words in (["add", "r.yaml"], ["remove", "q"]):
+        told = [sys.executable, "-m", "weft", words[0], str(tmp_path / "weft.yaml")]
+        last = str(tmp_path / words[1]) if words[0] == "add" else words[1]
+        done = subprocess.run([*told, last, "--json"], capture_output=True, text=True, timeout=END_S_MAX, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr + run.told()
+    run.end()
+    assert rows_in(tmp_path / "more") == sorted(f"{v}" for v in range(0, RECORDS, 3))
+    went = rows_in(tmp_path / "out")
+    assert 10 < len(went) == len(set(went)) < RECORDS // 2
+    assert set(went) < {f"{v},{v * 2}" for v in range(0, RECORDS, 2)}
+
+
+def rows_in(folder: Path) -> list[str]:
+    """The lines of csv results."""
+    return sorted(line for path in folder.glob("*.csv") for line in path.read_text().splitlines())
 
 
 def whole(

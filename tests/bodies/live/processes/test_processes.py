@@ -401,7 +401,7 @@ def test_a_run_is_asked_from_elsewhere_over_its_desks_port(
     until((agents.state / "status.json").exists)
     told = weft_json("status", away)
     assert (told["alive"], told["pid"], told["state"]) == (True, os.getpid(), str(agents.state))
-    assert {site: one["up"] for site, one in told["sites"].items()} == {"desk": True, "core": True}
+    until(lambda: all(one["up"] for one in weft_json("status", away)["sites"].values()), "both sites are heard of")
     moved = weft_json("move", away, "q.small", "desk")
     assert (moved["from"], moved["to"], moved.get("state", "done")) == ("core", "desk", "done")
     refused = weft_json("move", away, "q.small", "moon", code=2)

@@ -34,6 +34,7 @@ from weft.bodies.live.parcels import pack
 from weft.bodies.live.processes import roll
 from weft.bodies.live.processes.bandwidth import BandwidthLook
 from weft.bodies.live.processes.copies import Copies, claim_here, is_run_of
+from weft.bodies.live.processes.learning import Learning
 from weft.bodies.live.sharing import to_run
 from weft.bodies.live.site import SiteBody
 from weft.bodies.live.state import KEYS, STOP, CannotRun, State
@@ -47,10 +48,10 @@ from weft.bodies.live.wire.port import LOOPBACK, Port
 from weft.model import Deployment
 from weft.model.sites import where
 from weft.plan.dataflow.event_times import carried_times
-from weft.plan.dataflow.sharing import as_written
 from weft.plan.network.paths import Paths
 from weft.protocol.agents import ENDED, FAILED, READY, STARTING, AgentHere, CutOff, DeskHere, EndAgent, Neighbour
 from weft.protocol.messages import REASON_CHARS_MAX, BadMessage, decode, encode
+from weft.protocol.words import Parcel
 from weft.spark import process
 from weft.spark.channels.folders import Folders
 from weft.spark.checkpoints import inspection
@@ -71,6 +72,7 @@ class DeskOptions(NamedTuple):
     """How the run was asked for, as the desk said."""
 
     graph: str
+    whole: Parcel
     until_done: bool
     measured: bool
     copies: str = ""
@@ -83,8 +85,12 @@ class NoDesk(RuntimeError):
 class AgentProcess:
     """One site, in this process."""
 
-    def __init__(self, deployment: Deployment, site: str, folder: Path, start: StartSpark = process.start_site) -> None:
+    def __init__(
+        self, deployment: Deployment, site: str, folder: Path, start: StartSpark = process.start_site,
+        takes_queries: bool = False,
+    ) -> None:  # fmt: skip
         self.deployment = deployment
+        self.learning = Learning(takes_queries, self._learned)
         self.site = site
         self.state = State(folder, deployment.store.fsync, deployment.channels, site)
         self._start_spark = start
@@ -175,9 +181,17 @@ class AgentProcess:
     def _share(self) -> None:
         """Have the graph that the desk has."""
         assert self._asked is not None
-        self.deployment = to_run(self.deployment, self.state, False, data=False)
-        if roll.digest(self.deployment) != self._asked.graph:
-            raise NoDesk("its queries share operators otherwise than the desk's")
+        own = to_run(self.deployment, self.state, False, data=False)
+        found = self.learning.begin(own, self.deployment, self._asked.graph, self._asked.whole)
+        if found is None:
+            raise NoDesk(
+                "its queries are not the desk's, or share operators otherwise; `weft agent --takes-queries` runs those "
+                "that came, too"
+            )
+        self.deployment = found
+
+    def _learned(self, deployment: Deployment) -> None:
+        self.deployment = deployment
 
     def _wait(self, seconds: float) -> None:
         """Wait a moment for a desk; NoDesk where none comes, or nobody wants the site any more."""
@@ -196,7 +210,7 @@ class AgentProcess:
         except NoKey as error:
             raise CannotRun(str(error)) from error
         listen = LOOPBACK if address is None else where(address)
-        self._port = port = Port(shown, roll.digest(as_written(self.deployment)), listen, tell=self._tell)
+        self._port = port = Port(shown, roll.digest(self.deployment), listen, tell=self._tell)
         self._copies = Copies(port, self.state)
         try:
             found = port.start()
@@ -229,6 +243,7 @@ class AgentProcess:
             raise
         except Exception as error:
             self._failed(error)
+            self._say_ended()
             if isinstance(error, CannotRun):
                 raise
             return 1
@@ -242,10 +257,14 @@ class AgentProcess:
             os._exit(1)  # nothing can end in order, and what it would say would only confuse
         self.body.stop()
         self.spark.close()
+        self._say_ended()
+        return 0
+
+    def _say_ended(self) -> None:
+        """Let a desk that shares no folder with this site know that its process is over: nobody else would tell."""
         self.phase = ENDED
         if self._asked is not None and self._asked.copies and self._port is not None:
-            self._port.send(agent(self.site), ROLL, encode(self._here()))  # nobody else would know
-        return 0
+            self._port.send(agent(self.site), ROLL, encode(self._here()))
 
     def _start(self) -> None:
         """Spark, the engine, and the site's host."""
@@ -256,7 +275,9 @@ class AgentProcess:
         asked = self._asked
         assert asked is not None
         times = carried_times(self.deployment, *meanings(self.deployment, facts_of(spark.analysis)))
-        engine: Engine = spark.engines(times, Paths(self.deployment).between, asked)(self.site)
+        engine: Engine
+        engine = own = spark.engines(times, Paths(self.deployment).between, asked)(self.site)
+        self.learning.run(self.deployment, spark, own)
         assert self._port is not None
         if self.state.site:
             mirroring = Mirroring(self._port, self.state.folders, self._tell)
@@ -336,6 +357,7 @@ class AgentProcess:
                     self._port.send(agent(self.site), agent(party.site), encode(Neighbour()))
 
     def _here(self) -> AgentHere:
+        knows = self.learning.knows  # before facts: those are of this graph, or a later one
         spark, body = self.spark, self.body
         facts = pack(facts_of(spark.analysis)) if spark is not None and self._wants_facts else pack(None)
         ui = (spark.ui or "") if spark is not None else ""
@@ -345,7 +367,8 @@ class AgentProcess:
         carried = {party.site: one for party, one in self._port.traffic().items() if party.site in self._near}
         ways = self._bandwidth.now(time.monotonic(), carried)
         machine = replace(self._machine.now(), round_trip_ms=near, **ways._asdict())
-        return AgentHere(self.life, os.getpid(), self.phase, self.reason[:REASON_CHARS_MAX], ui, runs, facts, machine)
+        reason, refuses = (self.reason or self.learning.why)[:REASON_CHARS_MAX], self.learning.refuses
+        return AgentHere(self.life, os.getpid(), self.phase, reason, ui, runs, facts, machine, knows, refuses)
 
     def _deliver(self, sender: Address, data: bytes) -> None:
         try:
@@ -360,7 +383,11 @@ class AgentProcess:
                 self._wants_facts = message.wants_facts
                 self._mark = message.copies
                 if self._asked is None:
-                    self._asked = DeskOptions(message.graph, message.until_done, message.measured, message.copies)
+                    self._asked = DeskOptions(
+                        message.graph, message.whole, message.until_done, message.measured, message.copies
+                    )
+                elif self.phase == READY:
+                    self.learning.hear(message.graph, message.whole)
             case CutOff(life=life, site=site, for_s=for_s) if life == self.life and self._port is not None:
                 self._port.cut(party_of(site), for_s)
             case EndAgent(life=life) if life == self.life:

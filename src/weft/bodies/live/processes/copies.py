@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from weft.bodies.live import journal
-from weft.bodies.live.identity import identity
+from weft.bodies.live.identity import identity, unreachable
 from weft.bodies.live.state import CannotRun, Record, State
 from weft.bodies.live.wire.connections import Connection
 from weft.bodies.live.wire.frames import CHUNK_BYTES, BadFrame, Note
@@ -191,8 +191,8 @@ def claim_here(state: State, deployment: Deployment, site: str, record: Record, 
 
 
 def is_run_of(record: Record | None, deployment: Deployment) -> bool:
-    """Whether a record is that of a run of a deployment."""
-    return record is not None and record.deployment == identity(deployment)
+    """Whether a record is that of a run of a deployment: queries may have come and gone since, the rest is alike."""
+    return record is not None and not unreachable(record.deployment, identity(deployment))
 
 
 def _given(path: Path) -> bytes | None:

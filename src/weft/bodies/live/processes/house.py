@@ -34,6 +34,7 @@ from weft.bodies.live.opening import Options
 from weft.bodies.live.parcels import unpack
 from weft.bodies.live.processes import roll
 from weft.bodies.live.processes.copies import Giving, mark_of
+from weft.bodies.live.processes.trying import Trying
 from weft.bodies.live.state import KEYS, CannotRun, State
 from weft.bodies.live.transport import ROLL, Address, agent
 from weft.bodies.live.wire.authority import own_keys
@@ -44,7 +45,6 @@ from weft.bodies.live.wire.parties import site as party_of
 from weft.bodies.live.wire.port import LOOPBACK, Port
 from weft.model import Deployment, MachineState, rate_changes
 from weft.model.sites import where
-from weft.plan.dataflow.sharing import as_written
 from weft.protocol.agents import ENDED, FAILED, READY, AgentHere, CutOff, DeskHere, EndAgent, RunsHere
 from weft.protocol.messages import BadMessage, decode, encode
 from weft.spark.flow_start import open_flows
@@ -97,7 +97,7 @@ class ProcessSites:
         self._children: dict[str, _Child] = {}
         self._facts: Facts | None = None
         self._known: dict[str, roll.Where] = {}
-        self._graph = roll.digest(deployment)
+        self._trying = Trying(deployment, self._up)
         keys = state.path / KEYS if deployment.keys is None else Path(absolute(deployment.keys, deployment.folder))
         if deployment.keys is None:
             own_keys(keys, self._names)
@@ -106,7 +106,7 @@ class ProcessSites:
         except NoKey as error:
             raise CannotRun(str(error)) from error
         listen = LOOPBACK if deployment.desk is None else where(deployment.desk)
-        self.transport = Port(shown, roll.digest(as_written(deployment)), listen, tell=story)
+        self.transport = Port(shown, roll.digest(deployment), listen, tell=story)
 
     @property
     def lost(self) -> set[str]:
@@ -178,14 +178,22 @@ class ProcessSites:
         return site in self._names and not self.is_up(site) and site in self._living()
 
     def try_out(self, deployment: Deployment) -> Learned:
-        """Processes know the queries that they were started with; CannotRun says what helps."""
-        raise CannotRun(
-            "sites in processes of their own know the queries that they were started with: put it into the file, stop "
-            "with `weft stop`, and start again"
-        )
+        """Let all sites that are up know a deployment with queries more; CannotRun where one cannot."""
+        if self.apart:
+            raise CannotRun(
+                "sites that share no folder take only the queries of their files: put it into all of them, and start "
+                "over in other folders"
+            )
+        assert self._facts is not None, "queries come to a run that has begun"
+        return self._trying.try_out(deployment, self.deployment, self._facts)
+
+    def _up(self) -> dict[str, AgentHere]:
+        """The last word of each site that is up."""
+        return {site: self._heard[site][0] for site in self._names if self.is_up(site)}
 
     def learn(self, learned: Learned) -> None:
-        """Never asked: nothing is tried out here."""
+        """Know more queries; the sites do already."""
+        self.deployment, self._facts = learned.deployment, learned.facts
 
     def start(self) -> None:
         """Sites take orders as they come."""
@@ -266,7 +274,7 @@ class ProcessSites:
     def _process(self, site: str) -> subprocess.Popen[bytes]:
         logs = site_logs(self.state.folders, site)
         logs.mkdir(parents=True, exist_ok=True)
-        words = ["agent", str(self.file), "--site", site, "--state", str(self.state.path)]
+        words = ["agent", str(self.file), "--site", site, "--state", str(self.state.path), "--takes-queries"]
         with open(logs / "agent.log", "ab") as log:
             # A session of its own: Ctrl-C at the desk's terminal is for the desk alone.
             return subprocess.Popen(
@@ -327,12 +335,15 @@ class ProcessSites:
         if sender.site in self.crashed:
             return
         self._heard[sender.site] = (message, time.monotonic())
+        told: Facts | None = None
+        with suppress(msgspec.MsgspecError):
+            told = unpack(message.facts, Facts | None)  # type: ignore[arg-type]
         if self._facts is None:
-            with suppress(msgspec.MsgspecError):
-                self._facts = unpack(message.facts, Facts | None)  # type: ignore[arg-type]
+            self._facts = told
+        self._trying.hear(message, told)
         if not self._opened:  # what it would read of the run is not all there yet
             return
-        options, wants_facts = self.options, self._facts is None
-        mark = mark_of(self.state) if self.apart else ""
-        answer = DeskHere(message.life, self._graph, options.until_done, options.measured, wants_facts, mark)
+        digest, whole, wants_facts = self._trying.answer(message, self._facts is None)
+        options, mark = self.options, mark_of(self.state) if self.apart else ""
+        answer = DeskHere(message.life, digest, options.until_done, options.measured, wants_facts, mark, whole)
         self.transport.send(ROLL, sender, encode(answer))

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
@@ -18,7 +19,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from weft.bodies.live.state import AGENTS, DESK_FILE, CannotRun, State
+from weft.bodies.live.state import AGENTS, DESK_FILE, CannotRun, State, open_lock
 from weft.model import Deployment
 from weft.spec import as_plain
 
@@ -45,7 +46,7 @@ def lock_site(state: Path, site: str) -> IO[str]:
     """Be the one process of a site; CannotRun where there is one."""
     path = _of(state, site, ".lock")
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = open(path, "a+", encoding="utf-8")  # noqa: SIM115
+    handle = open_lock(path)
     try:
         _take(handle)
     except BlockingIOError as error:
@@ -53,7 +54,8 @@ def lock_site(state: Path, site: str) -> IO[str]:
         pid = handle.read().strip() or "unknown"
         handle.close()
         raise CannotRun(f"site {site} of {state} runs already, in process {pid}; `weft stop` ends it") from error
-    handle.truncate(0)
+    handle.seek(0)
+    handle.truncate()
     handle.write(str(os.getpid()))
     handle.flush()
     return handle
@@ -120,8 +122,12 @@ def desk_lives(state: Path) -> bool:
 
 
 def digest(deployment: Deployment) -> str:
-    """Tells deployments apart, by all that stands in them."""
-    return sha256(json.dumps(as_plain(deployment), sort_keys=True, default=str).encode()).hexdigest()
+    """Tells the files of runs apart, by all in them but queries: those come and go, and the desk says which.
+
+    What is said of order for all is written out in the queries by then.
+    """
+    bare = replace(deployment, queries=(), sharing=None, control=replace(deployment.control, order=None))
+    return sha256(json.dumps(as_plain(bare), sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _of(state: Path, site: str, ending: str) -> Path:
