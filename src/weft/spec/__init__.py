@@ -15,11 +15,8 @@ from weft.spec.facts import (
     is_ordering,
     is_stateful,
     keys_of,
-<<<<<<< HEAD
-    names_asked,
-=======
     kind_of_state,
->>>>>>> main
+    names_asked,
     only_filters,
     sole_filter,
     window_column_of,
