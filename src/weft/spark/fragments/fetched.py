@@ -49,10 +49,7 @@ class FetchedFrame(ClassicDataFrame):
                 nulls = pa.nulls(table.num_rows, field.type)
                 table = table.set_column(at, field.with_nullable(True), nulls)
         make = self._make
-        shown = [
-            StructField(one.name, one.dataType, one.nullable or one.name in empty, one.metadata) for one in self.schema
-        ]
-        return FetchedFrame(self, lambda: without(make(), empty), table, StructType(shown))
+        return FetchedFrame(self, lambda: without(make(), empty), table, self.__dict__.get("schema"))
 
 
 def without(frame: DataFrame, empty: Set[str]) -> DataFrame:
