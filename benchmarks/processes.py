@@ -100,6 +100,8 @@ def measure(setting: Setting) -> Found:
             told = {name: query["after_start_ms"]["p50"] for name, query in found["queries"].items()}
             hops[form] += [told["far"] - told["near"]] if counts else []
             pauses[form].append(pause(folder / "move", form, broker, setting))
+            words = f"{form}: one hop {hops[form][-1]:.0f} ms, a move's pause {pauses[form][-1]:.0f} ms"
+            print(words, file=sys.stderr, flush=True)  # all of them take minutes
         others = [form for form in forms if form != ONE and ONE in forms]
         result: Found = {
             "hop_ms": {form: spread(hops[form], 1) for form in forms},
