@@ -33,7 +33,7 @@ from weft.spark.storage.disk import Damaged, read_sealed
 
 ONE = "one process"
 START_S_MAX = 600.0
-LOOK_S = 0.2
+LOOK_S = 1.0
 SITES = """
 weft: 1
 sites: [{name: a}, {name: b}]
@@ -98,11 +98,13 @@ def hop(folder: Path, form: str, broker: Broker | None, setting: Setting) -> flo
     run = begun(folder, text, form, setting["warm_s"] + setting["seconds"])
     near: dict[float, float] = {}  # of each sink: when the newest record of a commit was born, and when that was
     far: dict[float, float] = {}
+    seen: set[Path] = set()
     while run.poll() is None:
         for name, commits in (("near", near), ("far", far)):
-            for path in folder.glob(f".{name}.weft/manifests/[0-9]*"):
+            for path in set(folder.glob(f".{name}.weft/manifests/[0-9]*")) - seen:
                 with suppress(OSError, Damaged):
                     told = read_sealed(path)
+                    seen.add(path)
                     if told.get("birth_ms"):
                         commits[told["birth_ms"][1]] = told["committed_ms"]
         time.sleep(LOOK_S)
