@@ -20,7 +20,7 @@ from weft.cli.bench import names
 
 # No Spark, or they start their own.
 ALONE = {"twin", "placement", "prediction", "transport", "composing", "processes", "real_time", "runs"}
-SLOW = {"processes", "real_time", "runs"}  # they start a Spark for every run, or for every site of it
+SLOW = {"processes", "real_time", "runs", "balance"}  # a Spark for every run, or for every site; or much as another's
 
 
 def test_every_benchmark_has_a_setting_with_its_reason_and_every_setting_a_benchmark() -> None:

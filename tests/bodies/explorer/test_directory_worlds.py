@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from weft.bodies.explorer import NAMES, World, explore, run
+from weft.bodies.explorer.explore import BOUNDED
 from weft.bodies.explorer.worlds import directory
 from weft.protocol import Effect, Received, Send
 from weft.protocol.directory import AskOffers, Beat, Directory, Found, LeaveRing, PutOffers, Seek
@@ -175,6 +176,6 @@ class AsksNobody(Directory):
      AsksItself, AsksNobody],
 )  # fmt: skip
 def test_every_planted_fault_is_found(faulty: type[Directory]) -> None:
-    small = [one._replace(states_max=60_000) for one in directory.worlds(directory=faulty) if "three" not in one.name]
-    claims = [violation.claim for world in small for violation in run(world).violations]
-    assert [claim for claim in claims if "explored whole" not in claim]
+    small = (one._replace(states_max=60_000) for one in directory.worlds(directory=faulty) if "three" not in one.name)
+    claims = (violation.claim for world in small for violation in run(world).violations)
+    assert next((claim for claim in claims if not claim.startswith(BOUNDED)), None)

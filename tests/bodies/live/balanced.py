@@ -6,11 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.bodies.drawn_moves import Fake, _Launch
+from weft.bodies.live import reporting
 from weft.bodies.live.assembly import cutting
 from weft.bodies.live.balancing.desk import DeskBalancing
 from weft.bodies.live.changes import Changes
@@ -30,21 +33,48 @@ from weft.plan.network.paths import Paths
 from weft.protocol.messages import decode
 from weft.protocol.reporting import BatchWeighed, FragmentNow, Measured, SiteNow
 
-PERIOD_S = 1.0
+PERIOD_S = 0.5
+REPORT_S = 0.05
 
 
-@dataclass
+class Clock:
+    """The clock of those who measure: knows what it showed last to a thread, so that counts are of just that moment."""
+
+    def __init__(self) -> None:
+        self.time = time.time
+        self._shown = threading.local()
+
+    def monotonic(self) -> float:
+        self._shown.at_s = time.monotonic()
+        return self._shown.at_s
+
+    def shown_s(self) -> float:
+        return getattr(self._shown, "at_s", None) or time.monotonic()
+
+
 class Flow:
     """Records that have come from every source, by the clock; `per_s` may change at any time."""
 
-    per_s: float = 100.0
-    begun_s: float = field(default_factory=time.monotonic)
-    held: float = 0.0
+    def __init__(self, per_s: float = 1000.0, clock: Clock | None = None) -> None:
+        self._clock = clock or Clock()
+        self._since = (time.monotonic(), 0.0, per_s)
 
-    def records(self) -> float:
+    @property
+    def per_s(self) -> float:
+        return self._since[2]
+
+    @per_s.setter
+    def per_s(self, per_s: float) -> None:
         now_s = time.monotonic()
-        self.held, self.begun_s = self.held + self.per_s * (now_s - self.begun_s), now_s
-        return self.held
+        self._since = (now_s, self._upto(now_s), per_s)
+
+    def records(self) -> int:
+        """At the moment at which the thread that asks has begun to measure."""
+        return round(self._upto(self._clock.shown_s()))
+
+    def _upto(self, now_s: float) -> float:
+        begun_s, held, per_s = self._since
+        return held + per_s * (now_s - begun_s)
 
 
 class Measuring(Fake):
@@ -63,7 +93,7 @@ class Measuring(Fake):
 
     def measure(self, finally_: bool = False) -> Measured:
         with self._guard:
-            events, told, records = [], [], round(self.flow.records())
+            events, told, records = [], [], self.flow.records()
             for name, epoch in list(self.alive):
                 fragment = self.fragments[name, epoch]
                 many = (100,) * len(fragment.operators)
@@ -126,7 +156,9 @@ class Balanced:
             time.sleep(0.02)
         return found
 
-    def during(self, seconds: float) -> None:
+    def during(self, periods: float) -> None:
+        """Look on while sites look at their loads so many times."""
+        seconds = periods * PERIOD_S
         ends_s = time.monotonic() + seconds
         self.until(lambda: time.monotonic() >= ends_s, seconds + 5)
 
@@ -153,7 +185,8 @@ def balanced(
     """A desk with its sites, all running as placed."""
     state = State(folder / "state")
     state.disk.make(state.path)
-    transport, flow, engines = Unsure(), Flow(), {}
+    clock, engines = Clock(), {}
+    transport, flow = Unsure(), Flow(clock=clock)
     story: list[str] = []
     notes: list[str] = []
     rules = Rules(cutting(lambda _, operator: False, passes_by_sql), Paths(deployment))
@@ -164,6 +197,9 @@ def balanced(
         engines[site] = Measuring(flow)
         return engines[site]
 
+    patched = pytest.MonkeyPatch()
+    patched.setattr(reporting, "time", clock)
+    patched.setattr(reporting, "PERIOD_S", REPORT_S)
     reports = Reports(transport, lambda site, life, event, now_ms: None, lambda: None, story.append)
     reports.start()
     sites: Sites[Any] = Sites(state, engine, transport, story.append)
@@ -184,6 +220,7 @@ def balanced(
             deployment, changes, balancing, controlling, reports, sites, transport, engines, flow, story, notes
         )
     finally:
+        patched.undo()
         controlling.stop()
         desk.stop()
         changes.close()
@@ -193,7 +230,7 @@ def balanced(
 
 
 def busy(**marks: float) -> Deployment:
-    """A child at 70 % where 100 records a second come, of which 15 % can go to its parent; and a second child.
+    """A child at 70 % where 1,000 records a second come, of which 15 % can go to its parent; and a second child.
 
     Who is idle asks for nothing unless `low` says so: else it would be chance which of two sites speaks first.
     """
@@ -201,11 +238,11 @@ def busy(**marks: float) -> Deployment:
 
     balance = Balance(**{"low": 0.0, "period_s": PERIOD_S, **marks})  # type: ignore[arg-type]
     operators: tuple[Operator, ...] = (
-        step("one", "s", cost=4.0), step("two", "one", cost=1.5), step("three", "two", cost=1.5),
+        step("one", "s", cost=0.4), step("two", "one", cost=0.15), step("three", "two", cost=0.15),
     )  # fmt: skip
     return Deployment(
         (Site("top"), Site("left", parent="top"), Site("right", parent="top")),
-        (source("s", "left", Constant(100.0)),),
+        (source("s", "left", Constant(1000.0)),),
         (Query("q", operators, (Sink("three", "console", site="top"),)),),
         (Link("left", "top", 5.0), Link("right", "top", 5.0)),
         Control(balance=balance),

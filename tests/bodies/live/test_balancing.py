@@ -29,16 +29,6 @@ def in_the_twin(deployment: Deployment, site: str = "left", **homes: str) -> lis
     return [(one.operator, one.from_, one.to, one.reason) for one in found.moves]
 
 
-def alike(found: list[tuple[str, str, str, str]], wanted: list[tuple[str, str, str, str]]) -> bool:
-    """The same operators from and to the same sites for the same reasons; counts by the clock tell loads to 2 %."""
-    if [(*one[:3], re.sub(r"at \d+ %", "", one[3])) for one in found] != [
-        (*one[:3], re.sub(r"at \d+ %", "", one[3])) for one in wanted
-    ]:
-        return False
-    numbers = ([int(re.findall(r"at (\d+) %", one[3])[0]) for one in moves] for moves in (found, wanted))
-    return all(abs(a - b) <= 2 for a, b in zip(*numbers, strict=True))
-
-
 def has_moved(run: Balanced) -> object:
     return run.moves() and not any(one.state == "asked" for one in run.changes.asked.values())
 
@@ -60,7 +50,7 @@ def test_the_same_loads_make_the_same_moves_for_the_same_reasons_in_twin_and_liv
     with balanced(deployment, all_at(deployment, "left", **homes), tmp_path) as run:
         run.until(lambda: len(run.moves()) == len(moves))
         run.during(3.0)
-        assert alike(run.moves(), moves), (run.moves(), moves)
+        assert run.moves() == moves
         assert all(one.wish.by == "balance" for one in run.changes.asked.values())
         assert {**run.believed()} == dict(run.changes.placement.homes)
         assert run.notes == [], "balancers never believed what is not so"
@@ -108,7 +98,7 @@ def test_messages_between_balancers_and_reports_may_be_lost_and_doubled(tmp_path
         run.until(lambda: has_moved(run), 60.0)
         run.during(2.0)
         assert set(run.transport.lost) == kinds
-        assert alike(run.moves(), THREE_GOES), run.moves()
+        assert run.moves() == THREE_GOES
         assert len(run.changes.asked) == 1, "what is said again is asked for once"
         assert run.believed() == dict(run.changes.placement.homes)
 
@@ -131,7 +121,7 @@ def test_a_taker_that_is_lost_amid_a_handover_declines_it_when_it_is_back_and_is
         run.sites.start("top")
         run.until(lambda: has_moved(run), 60.0)
         assert any("NotTaken" in line for line in run.story)
-        assert alike(run.moves(), THREE_GOES), run.moves()
+        assert run.moves() == THREE_GOES
         assert run.believed() == dict(run.changes.placement.homes)
 
 
@@ -153,7 +143,7 @@ def test_what_was_taken_and_not_told_before_a_crash_is_told_after_it(tmp_path: P
         run.sites.start("top")
         run.until(lambda: has_moved(run), 60.0)
         run.during(2.0)
-        assert alike(run.moves(), THREE_GOES), run.moves()
+        assert run.moves() == THREE_GOES
         # What ran at the site that was lost may not have been back when it was asked for first.
         assert [one.state for one in run.changes.asked.values() if one.state != "refused"] == ["done"]
 
@@ -161,7 +151,8 @@ def test_what_was_taken_and_not_told_before_a_crash_is_told_after_it(tmp_path: P
 def test_a_period_without_a_whole_measurement_is_no_look(tmp_path: Path) -> None:
     with balanced(busy(), all_at(busy(), "left"), tmp_path) as run:
         run.engines["left"].silent = {"q.one"}
-        run.during(3.5)
+        run.until(lambda: any("does not look" in line for line in run.story))
+        run.during(2)
         assert run.changes.asked == {}
         (left,) = (body for body in run.sites.bodies() if body.name == "left")
         told = left.balancing.now()
@@ -172,7 +163,7 @@ def test_a_period_without_a_whole_measurement_is_no_look(tmp_path: Path) -> None
         ]
         run.engines["left"].silent = set()
         run.until(lambda: has_moved(run))
-        assert alike(run.moves(), THREE_GOES), run.moves()
+        assert run.moves() == THREE_GOES
 
 
 def test_a_cost_that_nobody_knows_is_an_incomplete_measurement(tmp_path: Path) -> None:
@@ -180,14 +171,14 @@ def test_a_cost_that_nobody_knows_is_an_incomplete_measurement(tmp_path: Path) -
     operators = (replace(query.operators[0], cost_ms=None), *query.operators[1:])
     world = replace(busy(), queries=(replace(query, operators=operators),))
     with balanced(world, all_at(world, "left"), tmp_path) as run:
-        run.during(3.0)
+        run.until(lambda: any("cost of q.one" in line for line in run.story))
+        run.during(2)
         assert run.changes.asked == {}
-        assert any("cost of q.one" in line for line in run.story)
 
 
 def test_a_quiet_run_moves_nothing(tmp_path: Path) -> None:
     with balanced(busy(), all_at(busy(), "left"), tmp_path) as run:
-        run.flow.per_s = 70.0
+        run.flow.per_s = 700.0
         run.during(8.0)
         assert run.changes.asked == {}
         assert run.notes == []
@@ -195,17 +186,18 @@ def test_a_quiet_run_moves_nothing(tmp_path: Path) -> None:
 
 def test_what_others_move_is_known_to_balancers_soon(tmp_path: Path) -> None:
     with balanced(busy(), all_at(busy(), "left"), tmp_path) as run:
-        run.flow.per_s = 70.0
+        run.flow.per_s = 700.0
         run.during(1.5)
         run.changes.ask(MoveTo({"q.three": "top"}))
         run.until(lambda: run.notes and run.believed() == dict(run.changes.placement.homes))
         assert run.notes == ["balancers begin anew: q.three runs at top, and left holds it"]
-        run.flow.per_s = 100.0
+        run.flow.per_s = 1000.0
         run.during(3.0)
         assert [move[0] for move in run.moves()] == ["three"], "left is at 55 % now"
-        run.flow.per_s = 125.0
+        run.flow.per_s = 1250.0
         run.until(lambda: len(run.moves()) == 2)
-        assert alike(run.moves()[1:], [("two", "left", "top", "left was at 69 %, above 60 %")])
+        assert run.moves()[1][:3] == ("two", "left", "top"), "how busy left was when more came is chance"
+        assert re.fullmatch(r"left was at 6\d %, above 60 %", run.moves()[1][3])
 
 
 def test_where_the_desk_refuses_it_is_asked_again_until_it_is_possible(tmp_path: Path) -> None:
@@ -216,7 +208,7 @@ def test_where_the_desk_refuses_it_is_asked_again_until_it_is_possible(tmp_path:
         assert {one.state for one in run.changes.asked.values()} == {"refused"}
         run.changes.rules = rules
         run.until(lambda: has_moved(run))
-        assert alike(run.moves(), THREE_GOES), run.moves()
+        assert run.moves() == THREE_GOES
         run.until(lambda: {one["state"] for one in kept_decisions(run.changes.state.path)} == {"refused", "done"})
 
 
@@ -235,9 +227,11 @@ def test_a_desk_that_begins_anew_begins_a_greater_era(tmp_path: Path) -> None:
         run.until(lambda: has_moved(run))
     again = replace(busy(), sites=(*busy().sites, Site("alone")))
     with balanced(again, all_at(again, "left", three="top"), tmp_path) as run:
-        run.during(2.5)
-        assert {held.balance.era for held in run.reports.inbox.sites.values() if held.balance} == {2}
-        assert run.believed() == dict(run.changes.placement.homes)
+        heard = run.reports.inbox.sites
+        told = dict.fromkeys(("left", "right", "top"), 2)  # a site without neighbours balances with nobody
+        run.until(lambda: {site: held.balance.era for site, held in heard.items() if held.balance} == told)
+        run.until(lambda: run.believed() == dict(run.changes.placement.homes))
+        run.during(2)
         assert run.changes.asked == {}
 
 
@@ -249,9 +243,8 @@ def test_a_balancer_hears_only_balancers_of_its_era(tmp_path: Path) -> None:
         for sender in (host("left"), DESK, balancer("left", 2)):
             run.transport.send(sender, balancer("top", 1), offer)
         run.transport.send(balancer("left", 1), balancer("top", 2), offer)
-        run.during(0.3)
-        said = [line for line in run.story[story:] if "balance:top" in line]
-        assert len(said) == 3
+        said = run.until(lambda: len(told := [one for one in run.story[story:] if "balance:top" in one]) >= 3 and told)
         assert all("refused a message from" in line for line in said)
         run.transport.send(balancer("left", 1), balancer("top", 1), offer)
         run.until(lambda: any("Offer(900" in line for line in run.story))
+        assert len([line for line in run.story[story:] if "refused a message" in line]) == 3

@@ -11,7 +11,7 @@ import pytest
 from weft.bodies.twin import CannotRun, Result, run
 from weft.bodies.twin.control.steering import Steering
 from weft.bodies.twin.run import prepared
-from weft.bodies.twin.setup.layout import Options
+from weft.bodies.twin.setup.options import Options
 from weft.model import Deployment, MoveAt, Placement
 from weft.spec import load
 

@@ -13,7 +13,7 @@ from tests.bodies.twin.twin_worlds import source, step
 from weft.bodies.twin.control.steering import Steering, interrupts
 from weft.bodies.twin.loop import columns as c
 from weft.bodies.twin.run import prepared
-from weft.bodies.twin.setup.layout import Options
+from weft.bodies.twin.setup.options import Options
 from weft.model import (
     Batch,
     Constant,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.bodies.explorer import kernel
+from weft.bodies.explorer import kernel, state_graph
 from weft.bodies.explorer.alphabet import Alphabet
 from weft.bodies.explorer.claims import Answers, Eyes
 from weft.bodies.explorer.story import Path, told
@@ -216,18 +216,18 @@ class Exploration:
         """Whether every wait ends, and what the longest run sends."""
         starts, targets, sent = self.edges.arrays()
         quiet = np.concatenate(self.seen.quiet).astype(np.uint8)
-        lonely = np.flatnonzero(kernel.settle(quiet, starts, targets) == 0)
+        lonely = np.flatnonzero(state_graph.settle(quiet, starts, targets) == 0)
         if len(lonely):
             # A state where nothing more happens tells more than one that cannot help but lead there.
             dead = lonely[starts[lonely] == starts[lonely + 1]]
             self.found(ENDS, int(dead[0] if len(dead) else lonely[0]))
         if not self.world.ends:
             return None
-        order, before = kernel.in_order(starts, targets)
+        order, before = state_graph.in_order(starts, targets)
         if len(order) < self.seen.count:
             self.found(CIRCLE, int(np.flatnonzero(before)[0]))
             return None
-        most = int(kernel.most(order, starts, targets, sent))
+        most = int(state_graph.most(order, starts, targets, sent))
         if self.world.sent_max is not None and most > self.world.sent_max:
             self.found(f"{SENT}: {most} messages, {self.world.sent_max} are allowed", 0)
         return most

@@ -12,8 +12,9 @@ from weft.bodies.twin.loop.kernel import advance, settle, start_sources
 from weft.bodies.twin.loop.measures import Measures
 from weft.bodies.twin.loop.one_event_visits import cut_off
 from weft.bodies.twin.loop.sending import shorten
-from weft.bodies.twin.setup.layout import NS_PER_MS, Layout, Recut
+from weft.bodies.twin.setup.layout import NS_PER_MS, Layout
 from weft.bodies.twin.setup.memory_builder import LINE, aligned
+from weft.bodies.twin.setup.options import Recut
 
 
 class Overflow(Exception):

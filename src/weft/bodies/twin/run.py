@@ -18,8 +18,9 @@ from weft.bodies.twin.records import Scaling, TimedWish
 from weft.bodies.twin.setup.adding import with_coming
 from weft.bodies.twin.setup.asking import CannotRun, check_asked, check_options, check_placement, check_times
 from weft.bodies.twin.setup.flows import TooFine
-from weft.bodies.twin.setup.layout import Discipline, Options, lay_out
+from weft.bodies.twin.setup.layout import lay_out
 from weft.bodies.twin.setup.on_spark import on_spark, site_of, told
+from weft.bodies.twin.setup.options import Discipline, Options
 from weft.model import Deployment, Observed, Placement
 from weft.plan import place
 from weft.plan.dataflow.ordering import with_guards, with_ordering

@@ -14,7 +14,7 @@ from weft.model import AddAt, Constant, Deployment, PartitionAt, Placement, Quer
 from weft.plan.changing.fragments import Fragment
 from weft.plan.dataflow.rates import Rates, ideal_rates
 from weft.plan.judging.batch_costs import BatchCosts
-from weft.plan.judging.batch_pieces import BatchPiece, fragments_of, pieces_of
+from weft.plan.judging.batch_pieces import BatchPiece, fragments_of, pieces_of, with_expected
 from weft.plan.judging.micro_batches import Simulated, Span, mean_of, quantile_of, simulate
 from weft.plan.judging.projection import MICRO_BATCH, Projection, Where, judged, project
 
@@ -35,7 +35,7 @@ def on_spark(
     deployment: Deployment, placement: Placement, costs: BatchCosts, fragments: tuple[Fragment, ...] | None = None
 ) -> OnSpark:
     """Lets the micro-batches of a placement fall; `fragments` where it is known already how it is cut."""
-    heard = _heard(deployment)
+    heard = with_expected(_heard(deployment))
     cut = fragments_of(heard, placement) if fragments is None else fragments
     pieces = pieces_of(heard, cut, ideal_rates(heard), costs)
     return OnSpark(pieces, simulate(pieces, costs, Random(SEED)), is_overloaded(pieces, costs))

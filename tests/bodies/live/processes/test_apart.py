@@ -28,6 +28,7 @@ from weft.bodies.live.wire.parties import THE_DESK
 from weft.bodies.live.wire.parties import site as party_of
 from weft.model import Channels
 from weft.model.wishes import MoveTo
+from weft.protocol.agents import ENDED
 from weft.spark.fragments.analysis import Analysis
 from weft.spark.sources.streams import read_flows
 from weft.spark.storage.disk import seal, unseal
@@ -233,6 +234,9 @@ def test_a_site_whose_folder_is_of_another_run_is_refused_by_name(machines: Mach
     until(lambda: again.error)
     assert "holds an earlier run of this site" in str(again.error)
     until(machines.over)
+    again.thread.join(WAIT_S_MAX)
+    heard = again.run.sites._heard.values()  # type: ignore[union-attr]
+    assert {here.phase for here, _ in heard} == {ENDED}, "none was waited for until it was silent"
 
 
 def test_what_a_plan_says_is_here_before_a_fragment_starts_by_it(

@@ -243,6 +243,7 @@ class AgentProcess:
             raise
         except Exception as error:
             self._failed(error)
+            self._say_ended()
             if isinstance(error, CannotRun):
                 raise
             return 1
@@ -256,10 +257,14 @@ class AgentProcess:
             os._exit(1)  # nothing can end in order, and what it would say would only confuse
         self.body.stop()
         self.spark.close()
+        self._say_ended()
+        return 0
+
+    def _say_ended(self) -> None:
+        """Let a desk that shares no folder with this site know that its process is over: nobody else would tell."""
         self.phase = ENDED
         if self._asked is not None and self._asked.copies and self._port is not None:
-            self._port.send(agent(self.site), ROLL, encode(self._here()))  # nobody else would know
-        return 0
+            self._port.send(agent(self.site), ROLL, encode(self._here()))
 
     def _start(self) -> None:
         """Spark, the engine, and the site's host."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from weft.bodies.twin.records import Scaling, TimedWish
-from weft.bodies.twin.setup.layout import DISCIPLINES, Discipline
+from weft.bodies.twin.setup.options import DISCIPLINES, Discipline
 from weft.model import Deployment, Placement, dataflow
 from weft.model.wishes import AddQuery
 

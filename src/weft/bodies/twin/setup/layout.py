@@ -1,8 +1,8 @@
-"""A deployment and a placement as flat memory."""
+"""How do a deployment and a placement become flat memory?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,7 @@ from weft.bodies.twin.loop.chance import key_of, passing
 from weft.bodies.twin.records import names_of
 from weft.bodies.twin.setup.flows import NS_PER_S, TooFine, is_random, steps_of
 from weft.bodies.twin.setup.memory_builder import Arena
+from weft.bodies.twin.setup.options import DISCIPLINES, Options, Recut, Shared
 from weft.bodies.twin.setup.routes import Ways
 from weft.bodies.twin.setup.work_ahead import work_left_ns
 from weft.model import Dataflow, Deployment, Operator, Placement, Query, dataflow
@@ -29,74 +30,11 @@ RING_RECORDS_MAX = 1 << 16
 WINDOWS_MAX = 1_000_000
 RECORDS_FIRST = 1 << 12
 SPARE = 128
-
-Discipline = Callable[[int, int], int]
-"""From a promise and the time left to the sink, both in ns, to how long after its birth a record's turn is due."""
-
-DISCIPLINES: dict[str, Discipline | None] = {
-    "fcfs": None,
-    "deadline": lambda promised_ns, left_ns: promised_ns,
-    "slack": lambda promised_ns, left_ns: promised_ns - left_ns,
-}
 SERVICE_NS_MAX = 1e12  # ahead, so that what a million records take together can be counted
 SLOTS = 1 << 14
 SLOTS_COARSE = 1 << 12
 COSTS = {"constant": c.CONSTANT, "uniform": c.UNIFORM, "exponential": c.EXPONENTIAL, "normal": c.NORMAL,
          "empirical": c.EMPIRICAL}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class SharedPlace:
-    """A site that shares a machine: whether it closes windows, what its first batch takes more than later ones.
-
-    `after_ms` of a batch come after its results left.
-    """
-
-    closes_windows: bool
-    first_ms: float
-    after_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Recut:
-    """What a batch of a site that shares a machine is from a move on: another fragment has become of what stays."""
-
-    fixed_ms: float
-    closes_windows: bool
-    after_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """Sites that share one machine, by name: how much longer a batch takes for each other one, and how it scatters.
-
-    `cooling` is the share that is left, with each further batch, of what the first took more. `recut`: what becomes of
-    sites where an operator has gone to one of them.
-    """
-
-    crowd: float
-    spread: float
-    cooling: float
-    places: Mapping[str, SharedPlace]
-    recut: Mapping[tuple[tuple[str, str], str], Mapping[str, Recut]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a run is carried out, besides what the deployment says."""
-
-    discipline: str | Discipline = "fcfs"
-    contributing: bool = False
-    records_max: int = 1_000_000
-    log_room: int = 1 << 16
-    steady: bool = False  # nothing will interrupt a service
-    drop_late: bool = False
-    shared: Shared | None = None
-
-    @property
-    def due(self) -> Discipline | None:
-        """What ranks waiting records; None where the first to come is the first served."""
-        return DISCIPLINES[self.discipline] if isinstance(self.discipline, str) else self.discipline
 
 
 @dataclass(slots=True)
@@ -114,6 +52,7 @@ class Layout:
     followers: dict[tuple[str, str], list[int]]  # sinks without a site of their own, by their operator
     instances: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # of operators that have had several
     recut: Mapping[tuple[tuple[str, str], str], Mapping[str, Recut]] = field(default_factory=dict)
+    room: float = 1.0
 
 
 def lay_out(
@@ -202,7 +141,7 @@ def _shared(a: Arena, shared: Shared | None, sites: dict[str, int], seed: int) -
     a.scalars({c.SHARED: c.NOBODY})
     if shared is None:
         return
-    a.scalars({c.SHARED: a.floats(shared.crowd, shared.spread, shared.cooling)})
+    a.scalars({c.SHARED: a.floats(shared.crowd, shared.spread, shared.cooling, shared.room)})
     for name, place in shared.places.items():
         s = sites[name]
         a.set(s, c.KEPT, c.NOBODY)
