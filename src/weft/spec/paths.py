@@ -201,7 +201,10 @@ def _source_problem(source: Source, folder: str, data: bool) -> str | None:
     for hit in matched:
         wanted = os.R_OK | (os.X_OK if hit.is_dir() else 0)
         if not os.access(hit, wanted):
-            return f"`{brief(hit)}` may not be read; check its permissions"
+            name = brief(os.path.relpath(hit, folder or "."))
+            leads = os.path.exists(hit)
+            why = "may not be read; check its permissions" if leads else "is a link that leads nowhere; take it away"
+            return f"`{name}` {why}"
     return None
 
 
