@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from weft.model import Deployment, Operator, Placement, Query, Sink, Site, Source, Watermark
+from tests.bodies.live.test_placements import drawn
+from weft.model import Deployment, Operator, Placement, Query, Sink, Site, Source, Watermark, dataflow
 from weft.plan.changing.fragments import Fragment, cut
 from weft.plan.dataflow.event_times import Times, carried_times, passes_by_sql
 from weft.spark.channels.folders import Folders
@@ -68,3 +70,25 @@ def test_what_follows_a_window_on_its_site_has_come_as_far_as_its_watermark(hand
     arrivals = {"from q.f": Arrival(None, {"ts": 9_500_000}, False, 1, 1)}
     output: Any = SimpleNamespace(stream="q.m", writer=SimpleNamespace(last=None))
     assert times.times_us(output, arrivals, Offsets({}, 8_000, 0.0), Written()) == {"w": 8_000_000}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_stream_that_a_watermark_depends_on_says_how_far_it_has_come(seed: int, tmp_path: Path) -> None:
+    """Wherever operators run, so that no window waits for the end of a run."""
+    deployment, rng = drawn(seed, tmp_path), Random(seed)
+    homes = {node.stream: rng.choice("abc") for node in dataflow(deployment).nodes}
+    fragments = cut(deployment, Placement(homes), lambda query, one: is_stateful(one), passes_by_sql)
+    carried = carried_times(deployment, lambda query, one: is_stateful(one), passes_by_sql)
+    for fragment in fragments:
+        times = BatchTimes(RunContext(deployment, Folders(tmp_path), {}), carried, fragment, False)
+        arrivals = {
+            stream: Arrival(
+                None, {} if stream in fragment.sources else dict.fromkeys(carried.columns(stream), 5), False
+            )
+            for stream in fragment.inputs
+        }
+        for stream in fragment.outputs:
+            output: Any = SimpleNamespace(stream=stream, writer=SimpleNamespace(last=None))
+            written = Written(times_us=dict.fromkeys(times.measured(stream), 5))
+            told = times.times_us(output, arrivals, Offsets({}, 8_000, 0.0), written)
+            assert set(told) == set(carried.columns(stream)), (fragment, stream)

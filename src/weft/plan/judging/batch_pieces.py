@@ -10,13 +10,10 @@ from dataclasses import dataclass, replace
 from weft.model import Dataflow, Deployment, Operator, Placement, dataflow
 from weft.plan.changing.fragments import Fragment, cut, source_of
 from weft.plan.dataflow.event_times import passes_by_sql
-from weft.plan.dataflow.rates import Rates, cost_ms
+from weft.plan.dataflow.rates import RESULTS_EXPECTED, Rates, cost_ms
 from weft.plan.judging.batch_costs import REST, BatchCosts
 from weft.plan.network.paths import Paths
 from weft.spec import gathers, is_stateful, kind_of_state
-
-RESULTS_EXPECTED = 0.1
-"""Results for each record of an aggregate that says nothing: the geometric mean over those of the examples is 0.093."""
 
 
 @dataclass(frozen=True, slots=True)

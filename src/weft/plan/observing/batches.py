@@ -14,7 +14,7 @@ from statistics import median
 from weft.plan.judging.batch_costs import REST, BatchCosts, Crowding
 
 CROWDS = tuple(step / 50 for step in range(151))  # 0 to 3
-ROOM_STEPS = 4  # for each core, that many as there is room for batches to run unhindered
+ROOM_STEPS = 4  # how finely it is tried for how many batches there is room
 AT_ONCE_RANGE_MIN = 1.0
 FACTOR_MIN, FACTOR_MAX = 0.1, 20.0
 ROUNDS = 4
@@ -68,7 +68,7 @@ def fitted(
     ranked = sorted(at_once)
     tenth = len(ranked) // 10
     tells = ranked[-1 - tenth] - ranked[tenth] >= AT_ONCE_RANGE_MIN
-    rooms = [1.0 + step / ROOM_STEPS for step in range(ROOM_STEPS * (cores - 1) + 1)]
+    rooms = sorted({1.0 + (cores - 1) * step / ROOM_STEPS for step in range(ROOM_STEPS + 1)})
     possible = [Crowding(crowd, room) for crowd in CROWDS for room in rooms]
     best = min(possible, key=lambda one: _misfit(batches, at_once, one)) if tells else unless
     fixed = _fixed(batches, at_once, best)
