@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-# Files that take long, the longest first: with two test processes the short ones fill up what is left at the end.
-# The second needs no plan: the first compiles the planner meanwhile, which in a fresh clone both would do at once.
+from tests import sharing_out
+
+# Files that take long, the longest first: with several test processes the short ones fill up what is left at the end.
+# The second with Spark and the first without need no plan: the first compiles the planner meanwhile, which in a fresh
+# clone all would do at once.
 LONGEST = (
     "bodies/live/test_placements.py",
     "spark/channels/test_channels.py",
@@ -39,13 +43,24 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the longest files and with Spark where several processes share the tests out."""
+    """Begin with the longest files where several processes share the tests out."""
     if not hasattr(config, "workerinput"):
         return
     here = Path(__file__).parent
     rank = {str(here / name): at for at, name in enumerate(LONGEST)}
-    on_spark = {str(item.path) for item in items if item.get_closest_marker("spark")}
-    items.sort(key=lambda item: (rank.get(str(item.path), len(rank)), str(item.path) not in on_spark))
+    items.sort(key=lambda item: rank.get(str(item.path), len(rank)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` means."""
+    return sharing_out.processes()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """What `--dist loadfile` means."""
+    return sharing_out.SharingOut(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")
