@@ -253,8 +253,8 @@ def _sink_problem(folder: _Folder, deployment: Deployment, state: str) -> str | 
     path = folder.path
     if _holds(path, os.path.realpath(deployment.folder)):
         return "holds the deployment file itself, and starting over would empty it; give the sink its own folder"
-    if os.path.isfile(path):
-        return f"`{brief(path)}` is a file; a sink needs a folder"
+    if os.path.lexists(path) and not os.path.isdir(path):
+        return f"`{brief(path)}` is {'a file' if os.path.isfile(path) else 'no folder'}; a sink needs a folder"
     message = _sink_in_state(folder, state)
     if message is not None:
         return message

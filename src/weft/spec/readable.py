@@ -66,12 +66,26 @@ def _check_passed_over(source: Source, field: str, folder: str, problems: Proble
 
 
 def _check_names(source: Source, files: list[str], field: str, folder: str, problems: Problems) -> None:
-    if not source.facts.seen_by_name or len(files) < 2:
+    if not source.facts.seen_by_name:
+        return
+    unseen = next((file for file in files if not _is_utf8(file)), None)
+    if unseen is not None:
+        name = os.path.relpath(unseen, folder or ".").encode("utf-8", "backslashreplace").decode()
+        problems.warn(field, f"{brief(name)}: its name is not UTF-8, and Java does not find such a file; rename it")
+    if len(files) < 2:
         return
     odd = next((file for file in files if pattern_in(os.path.basename(file))), None)
     if odd is not None:
         name, held = brief(os.path.relpath(odd, folder or ".")), pattern_in(os.path.basename(odd))
         problems.warn(field, f"{name}: `{held}` in a name makes Spark read files beside it twice; rename it")
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_encoding(files: list[str], field: str, folder: str, problems: Problems) -> None:

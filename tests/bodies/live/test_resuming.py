@@ -403,3 +403,28 @@ def test_a_recording_is_whole_whatever_becomes_of_its_file_while_windows_are_bei
     made.state.write("finished.json", {"summary": {}, "files": {}})
     with pytest.raises(CannotRun, match="the sources hold other files now"):
         opened(tmp_path, files)
+
+
+def test_what_others_keep_under_the_name_of_the_lock_stays_as_it_is(tmp_path: Path) -> None:
+    theirs = tmp_path / "notes"
+    theirs.write_text("mine\n")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "lock").symlink_to(theirs)
+    (tmp_path / "held").mkdir()
+    (tmp_path / "held" / "lock").write_bytes(b"\xff mine")
+    for name in ("linked", "held"):
+        with pytest.raises(CannotRun, match=rf"{name}/lock .*away"):
+            State(tmp_path / name).lock()
+    assert theirs.read_text() == "mine\n"
+    assert (tmp_path / "held" / "lock").read_bytes() == b"\xff mine"
+
+
+def test_a_lock_tells_the_process_that_has_it_and_not_those_before(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("12345678901")
+    state = State(tmp_path)
+    for _ in range(2):
+        state.lock()
+        assert (tmp_path / "lock").read_text() == str(os.getpid())
+        with pytest.raises(CannotRun, match=f"process {os.getpid()}"):
+            State(tmp_path).lock()
+        state.unlock()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.spark.sources.taken import changed_notes, refuse_doubled
+from weft.spark.sources.taken import PassedOver, changed_notes, refuse_doubled, refuse_gone, refuse_passed_over
 from weft.spark.storage.disk import Damaged
 
 
@@ -80,3 +80,41 @@ def test_a_batch_of_several_files_with_a_name_like_a_pattern_is_refused_by_that_
     ) as told:
         refuse_doubled(lists, 0, 2)
     assert told.value.path == odd
+
+
+def test_a_source_is_not_at_its_end_while_a_file_lies_there_that_no_batch_took(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a b.csv", "größe.csv", "new.csv", os.fsdecode(b"\xff.csv"))]
+    for file in files:
+        file.write_text("1\n")
+    taken(tmp_path, "0", files[0])
+    taken(tmp_path, "1", files[1], batch=1)
+    lists = tmp_path / "sources" / "source_in"
+    names = [str(file) for file in files]
+    refuse_passed_over(names[:2], lists, upto=1)
+    for there, upto, named in (
+        (names[:2], 0, "größe.csv: "),
+        (names[:3], 1, "new.csv: "),
+        (names[3:], 1, r"\udcff.csv: "),
+    ):
+        with pytest.raises(PassedOver) as refused:
+            refuse_passed_over(there, lists, upto)
+        assert named in str(refused.value)
+        assert str(refused.value).encode()
+    files[2].unlink()
+    refuse_passed_over(names[:3], lists, upto=1)
+
+
+def test_a_batch_of_which_a_file_is_gone_is_refused_by_that_name(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a b.csv", "b.csv", "c.csv")]
+    for file in files:
+        file.write_text("1\n")
+    taken(tmp_path, "0", files[0])
+    taken(tmp_path, "1", *files[1:], batch=1)
+    lists = tmp_path / "sources" / "source_in"
+    files[0].unlink()
+    refuse_gone(lists, 0, 1)
+    files[2].rename(tmp_path / "moved.csv")
+    with pytest.raises(Damaged, match=r"c\.csv: is gone, though it was not read to its end; bring it back"):
+        refuse_gone(lists, 0, 1)
+    (tmp_path / "moved.csv").rename(files[2])
+    refuse_gone(lists, 0, 1)

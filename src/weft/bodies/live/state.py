@@ -121,7 +121,7 @@ class State:
         """Keep a second run away; the lock goes with the process, however it ends."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            handle = open(self.path / LOCK, "a+", encoding="utf-8")  # noqa: SIM115
+            handle = open_lock(self.path / LOCK)
         except OSError as error:
             why = error.strerror or str(error)
             raise CannotRun(f"no state can be kept in {self.path}: {why}; give another folder with --state") from error
@@ -135,7 +135,8 @@ class State:
                 f"{self.path} is in use by another run (process {pid}); stop it with `weft stop`, "
                 "or give this run its own folder with --state"
             ) from error
-        handle.truncate(0)
+        handle.seek(0)
+        handle.truncate()
         handle.write(str(os.getpid()))
         handle.flush()
         self._lock = handle
@@ -286,6 +287,18 @@ def why_not_delivered(path: Path, hidden: Path) -> str | None:
     if why_not is None and path.is_dir() and path.stat().st_dev != path.parent.stat().st_dev:
         return "is a disk of its own, and results come to it by links from beside it; name a folder on that disk"
     return why_not
+
+
+def open_lock(path: Path) -> IO[str]:
+    """A file that says which process runs; CannotRun where something of others has its name, which stays as it is."""
+    if path.is_symlink():
+        raise CannotRun(f"{path} is a link, and who runs here is written into a file; take it away")
+    number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    handle = open(number, "r+", encoding="utf-8", errors="replace")  # noqa: SIM115
+    if not re.fullmatch(r"\d{0,20}\s*", handle.read(32)):
+        handle.close()
+        raise CannotRun(f"{path} holds what no run has written, and would be lost; move it away")
+    return handle
 
 
 def _take(handle: IO[str]) -> None:

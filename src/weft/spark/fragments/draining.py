@@ -17,6 +17,7 @@ from weft.spark.fragments.lifecycle import FragmentRun
 from weft.spark.fragments.outputs import Commit
 from weft.spark.fragments.positions import Ended, Standing
 from weft.spark.fragments.wiring import RunContext
+from weft.spark.sources.taken import PassedOver
 
 # Every channel that a fragment reads starts a Python process, and Spark waits ten seconds for each: started all at
 # once, those of a wide deployment would not answer in time.
@@ -107,6 +108,8 @@ class DrainingRun(FragmentRun):
     def _drain(self) -> None:
         try:
             self.read_all(self.settings.totals, lambda: self.settings.before_end(self.fragment.id, self._is_wanted))
+        except PassedOver as error:
+            self.trouble = str(error)  # one that starts anew looks anew
         except Exception as error:
             # A query that was stopped or has failed ends the wait; `failure` tells why, where Spark still answers.
             # Spark throws its failure a moment before the query counts as ended.

@@ -29,7 +29,8 @@ from weft.spark.ordering.holds import silent_for_too_long
 from weft.spark.sources import streams as sources
 from weft.spark.sources.arrivals import Flow
 from weft.spark.sources.kafka import UnreadRecords
-from weft.spark.sources.waiting import UnreadFiles, flow_of, records_due
+from weft.spark.sources.taken import refuse_passed_over
+from weft.spark.sources.waiting import UnreadFiles, files_in, flow_of, records_due
 
 REPORT_S_MAX = 5.0
 
@@ -259,7 +260,8 @@ class FragmentRun:
     def read_all(self, totals: dict[str, int], before_end: Callable[[], None]) -> None:
         """Wait until sources hold nothing new (of a recording: until all of it was given), then finish them.
 
-        `before_end` is called when they are about to be finished: what comes after that is too late.
+        `before_end` is called when they are about to be finished: what comes after that is too late. What lies there
+        then is read, all of it: a file may have come since Spark looked last.
         """
         assert self.query is not None
         timed = [entry for entry in self.entries if not entry.is_channel and entry.stream in totals]
@@ -267,9 +269,27 @@ class FragmentRun:
             time.sleep(0.1)
         self.query.processAllAvailable()
         # The wait is also over when the query is: then nothing has ended but this epoch.
+        if not self.query.isActive:
+            return
+        before_end()
+        there = self._files_there()
+        self.query.processAllAvailable()
         if self.query.isActive:
-            before_end()
+            for entry, files in there:
+                refuse_passed_over(files, self.checkpoint / "sources" / entry.name, self.writer.files_upto(entry))
             self.finish_sources()
+
+    def _files_there(self) -> list[tuple[Entry, list[str]]]:
+        """What lies in users' folders, where we find what Spark finds: a pattern may mean other files to it."""
+        found = []
+        for entry in self.entries:
+            source = None if entry.is_channel else self.context.deployment.source(entry.stream)
+            if source is None or source.path is None or not source.facts.seen_by_name:
+                continue
+            path = sources.path_of(self.context.deployment, source.path)
+            if os.path.isdir(path) and not any(name.lower() == "pathglobfilter" for name in source.options):
+                found.append((entry, files_in(path)))
+        return found
 
     def finish_sources(self) -> None:
         """All that sources hold is read: let the fragment close its windows, or end its streams."""

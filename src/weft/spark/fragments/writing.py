@@ -33,7 +33,7 @@ from weft.spark.fragments.late import LateRecords
 from weft.spark.fragments.late_parts import late_of_parts
 from weft.spark.fragments.outputs import Commit, ManifestFacts, Output, open_outputs, places
 from weft.spark.fragments.wiring import Entry, RunContext
-from weft.spark.sources.taken import refuse_doubled
+from weft.spark.sources.taken import refuse_doubled, refuse_gone
 from weft.spark.storage.disk import spent_s
 
 BATCHES_KEPT = 64  # of counts, until somebody has looked
@@ -190,7 +190,7 @@ class BatchWriter:
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends before batch {batch}")
             assert self.ledger is not None, "batches come after the start"
-            self._refuse_doubled(batch)
+            self._refuse_files(batch)
             self._settled = None
             channels = {entry.name: entry.stream for entry in self.inputs.entries if entry.is_channel}
             # Beside the work: what a batch rests on must be on disk before its results count, not before they are made.
@@ -218,15 +218,24 @@ class BatchWriter:
                 raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
             raise
 
-    def _refuse_doubled(self, batch: int) -> None:
-        """Refuse a batch in which Spark would read users' files twice, before it counts as begun."""
+    def _refuse_files(self, batch: int) -> None:
+        """Refuse a batch in which Spark would read users' files twice or not at all, before it counts as begun."""
         by_name = [entry for entry in self.inputs.entries if not entry.is_channel and self._is_seen_by_name(entry)]
         offsets = batches.read_offsets(self.checkpoint, batch) if by_name else None
         for entry in by_name:
             if offsets is None:
                 return
             upto = int((offsets.ends.get(entry.name) or {}).get("logOffset", -1))
-            refuse_doubled(self.checkpoint / "sources" / entry.name, self.files_upto(entry), upto)
+            lists, after = self.checkpoint / "sources" / entry.name, self.files_upto(entry)
+            refuse_doubled(lists, after, upto)
+            if self._is_still_needed(batch):
+                # What is there now was there when Spark looked; what goes from here on ends the batch.
+                refuse_gone(lists, after, upto)
+
+    def _is_still_needed(self, batch: int) -> bool:
+        """Whether state, or an output that does not have it yet, rests on what a batch reads."""
+        kept = self.fragment.stateful is not None or any(entry.column for entry in self.inputs.entries)
+        return kept or not self.outputs or any(not output.writer.written(batch) for output in self.outputs)
 
     def _is_seen_by_name(self, entry: Entry) -> bool:
         return self.context.deployment.source(entry.stream).facts.seen_by_name

@@ -81,7 +81,7 @@ def _own(
     told = settings(log4j, folder, f"{_classes.options(folder)} {java}".strip(), cluster)
     for key, value in with_conf(told, conf).items():
         builder = builder.config(key, value)
-    with _temporary_in(folder):
+    with _environment(TMPDIR=str(folder), **_locale()), _temporary_in(folder):
         session = builder.getOrCreate()
     write_without_chmod(session)
     if cluster:
@@ -109,17 +109,38 @@ def end_java() -> None:
 
 @contextmanager
 def _temporary_in(folder: Path) -> Iterator[None]:
-    """While Java starts, temporary files of this process and of those that it starts lie in a folder."""
-    before, asked = tempfile.tempdir, os.environ.get("TMPDIR")
-    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    """While Java starts, temporary files of this process lie in a folder."""
+    before = tempfile.tempdir
+    tempfile.tempdir = str(folder)
     try:
         yield
     finally:
         tempfile.tempdir = before
-        if asked is None:
-            del os.environ["TMPDIR"]
-        else:
-            os.environ["TMPDIR"] = asked
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Values that processes which start meanwhile find in their environment."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _locale() -> dict[str, str]:
+    """What Java is told of names of files, where it would not find those with other letters than English ones.
+
+    Python takes them for UTF-8 with LC_ALL=C, too; Java would pass over such files without a word.
+    """
+    asked = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C"
+    plain = asked.partition(".")[0] in ("C", "POSIX") and not asked.lower().replace("-", "").endswith("utf8")
+    return {"LC_ALL": "C.UTF-8"} if plain and sys.getfilesystemencoding() == "utf-8" else {}
 
 
 def _joined(first: Sequence[str], rest: str) -> str:

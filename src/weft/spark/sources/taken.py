@@ -1,4 +1,4 @@
-"""What do Spark's lists of the files that it has taken tell? What it would read twice, and what it will never read."""
+"""What do Spark's lists of the files that it has taken tell? What it would read twice, and what it will not read."""
 
 from __future__ import annotations
 
@@ -26,11 +26,43 @@ class Taken(NamedTuple):
 
 def refuse_doubled(lists: Path, after: int, upto: int) -> None:
     """Refuse a batch of several files where a path holds a character of patterns: Spark would read others twice."""
-    files = [one.path for number in range(after + 1, upto + 1) for one in _listed(lists, number)]
+    files = _of_batch(lists, after, upto)
     odd = next((path for path in files if pattern_in(path)), None)
     if odd is not None and len(set(files)) > 1:
         what = f"`{pattern_in(odd)}` in its path makes Spark read the other files of its batch twice"
         raise Damaged(odd, what, "rename it; the same command goes on")
+
+
+def refuse_gone(lists: Path, after: int, upto: int) -> None:
+    """Refuse a batch of which a file is gone: Spark would read the others, and say nothing."""
+    gone = next((path for path in _of_batch(lists, after, upto) if not os.path.exists(path)), None)
+    if gone is not None:
+        remedy = "bring it back, or put an empty file in its place to leave it out; the same command goes on"
+        raise Damaged(gone, "is gone, though it was not read to its end", remedy)
+
+
+def _of_batch(lists: Path, after: int, upto: int) -> list[str]:
+    return [one.path for number in range(after + 1, upto + 1) for one in _listed(lists, number)]
+
+
+class PassedOver(RuntimeError):
+    """A file lies in a source, and Spark has not taken it."""
+
+
+def refuse_passed_over(files: Iterable[str], lists: Path, upto: int) -> None:
+    """Refuse to call a source read to its end while a file lies there that no batch up to a place in the list took."""
+    taken = {os.path.realpath(one.path) for one in _taken(lists) if one.batch <= upto}
+    unread = sorted(file for file in files if os.path.realpath(file) not in taken and os.path.isfile(file))
+    if unread:
+        raise PassedOver(
+            f"{shown_name(unread[0])}: Spark has not read it, though it lies in the source; where that comes again, "
+            "give it a name of plain letters: the same command goes on"
+        )
+
+
+def shown_name(path: str) -> str:
+    """A path as it can be printed and sent, whatever bytes are in its name."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def changed_notes(checkpoints: Iterable[Path], state: Path) -> list[str]:

@@ -48,6 +48,20 @@ def flow_of(folders: Folders, source: Source) -> Flow | None:
     return Flow(source.arrivals, sources.seed_of(source), factors)
 
 
+def files_in(pattern: str) -> list[str]:
+    """The files of a folder, or that a glob finds, but for those whose names Spark passes over."""
+    found: list[str] = []
+    for path in [hit for one in unbraced(pattern) for hit in glob.glob(one)]:
+        inner = [os.path.join(path, name) for name in os.listdir(path)] if os.path.isdir(path) else [path]
+        found += [one for one in inner if not is_passed_over(os.path.basename(one)) and os.path.isfile(one)]
+    return found
+
+
+def is_passed_over(name: str) -> bool:
+    """Whether Spark takes no notice of a file of that name."""
+    return name.startswith((".", "_")) or name.endswith("._COPYING_")
+
+
 class UnreadFiles:
     """What lies in a source's files that a fragment has not read, by Spark's own list of what it has."""
 
@@ -70,11 +84,7 @@ class UnreadFiles:
         return self._records
 
     def _files(self) -> list[str]:
-        found: list[str] = []
-        for path in [hit for one in unbraced(self.pattern) for hit in glob.glob(one)]:
-            inner = [os.path.join(path, name) for name in os.listdir(path)] if os.path.isdir(path) else [path]
-            found += [one for one in inner if not os.path.basename(one).startswith((".", "_")) and os.path.isfile(one)]
-        return [os.path.realpath(one) for one in found]
+        return [os.path.realpath(one) for one in files_in(self.pattern)]
 
     def _taken(self, upto: int) -> set[str]:
         try:

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from weft.bodies.live.state import AGENTS, DESK_FILE, CannotRun, State
+from weft.bodies.live.state import AGENTS, DESK_FILE, CannotRun, State, open_lock
 from weft.model import Deployment
 from weft.spec import as_plain
 
@@ -46,7 +46,7 @@ def lock_site(state: Path, site: str) -> IO[str]:
     """Be the one process of a site; CannotRun where there is one."""
     path = _of(state, site, ".lock")
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = open(path, "a+", encoding="utf-8")  # noqa: SIM115
+    handle = open_lock(path)
     try:
         _take(handle)
     except BlockingIOError as error:
@@ -54,7 +54,8 @@ def lock_site(state: Path, site: str) -> IO[str]:
         pid = handle.read().strip() or "unknown"
         handle.close()
         raise CannotRun(f"site {site} of {state} runs already, in process {pid}; `weft stop` ends it") from error
-    handle.truncate(0)
+    handle.seek(0)
+    handle.truncate()
     handle.write(str(os.getpid()))
     handle.flush()
     return handle
