@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -33,6 +34,11 @@ def test_every_benchmark_has_a_setting_with_its_reason_and_every_setting_a_bench
         assert held["short"], name
         module = importlib.import_module(f"benchmarks.{name}")
         assert module.__doc__, name
+
+
+def test_the_page_says_what_each_benchmark_asks() -> None:
+    page = (ROOT / "docs" / "checking.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `(\w+)` \| .+\? \|$", page, re.MULTILINE)) == sorted(names())
 
 
 def test_both_sides_have_as_many_turns_and_are_first_as_often() -> None:
