@@ -81,8 +81,13 @@ lint: setup
 	echo "mypy"
 	$(BIN)/mypy
 
-test: lint
+test: setup
 	$(FIND_JAVA)
+	$(BIN)/python -m tests.compiling >/dev/null 2>&1 & compiling=$$!
+	trap 'kill "$$compiling" 2>/dev/null || true' EXIT
+	$(MAKE) --no-print-directory lint
+	wait "$$compiling" || echo "inner loops were not compiled ahead: python -m tests.compiling says why"
+	trap - EXIT
 	echo "pytest"
 	$(BIN)/python -m pytest $(SHARED_OUT)
 
