@@ -32,7 +32,7 @@ from weft.bodies.live.run import Options, Run
 from weft.model import Deployment, Promise, dataflow
 from weft.spark.storage.disk import read_sealed
 
-SIDES = {"without": None, "with": {"period_s": 5, "horizon_s": 60}}
+SIDES: dict[str, dict[str, Any]] = {"without": {}, "with": {"relief": {"period_s": 5, "horizon_s": 60}}}
 DECODING = '''"""What records take where they come in, as on a device of its own: time, and none of this machine's."""
 
 import time
@@ -78,8 +78,13 @@ CASES = {
 }
 
 
-def laid_down(folder: Path, name: str, setting: Setting, relief: Any, hot: bool = True) -> Deployment:
-    """An example with its data in a folder of its own, its sources to be tripled there in turn, or not."""
+def laid_down(
+    folder: Path, name: str, setting: Setting, control: dict[str, Any], hot: bool = True, capped: bool = False
+) -> Deployment:
+    """An example with its data in a folder of its own, its sources to be tripled there in turn, or not.
+
+    Where they come in sites have a cap; all of them, if they are to be `capped`.
+    """
     case, left = CASES[name], shutil.ignore_patterns("out", "data", ".weft", ".out*")
     shutil.copytree(ROOT / "examples" / case.example, folder, ignore=left)
     subprocess.run([sys.executable, str(folder / "generate.py")], check=True, stdout=subprocess.DEVNULL)
@@ -108,7 +113,9 @@ def laid_down(folder: Path, name: str, setting: Setting, relief: Any, hot: bool 
             {"name": one.decoded, "from": one.source, "call": "decoding:decoded", "args": {"each_ms": each_ms},
              "cost_ms": each_ms, "selectivity": 1},
         )  # fmt: skip
-    plain["control"] = {"place": {"policy": "near"}} | ({} if relief is None else {"relief": relief})
+    if capped:
+        plain["sites"] = [{**site, "cap": True} for site in plain["sites"]]
+    plain["control"] = {"place": {"policy": "near"}} | control
     plain["scenario"] = _rises(case, setting) if hot else []
     plain["spark"] = {"master": "local[8]"}  # those that sleep hold a place
     file = folder / "deployment.yaml"
@@ -200,7 +207,10 @@ def moves_of(run: Found) -> int:
 
 
 def delivered(deployment: Deployment, under: str = ".") -> dict[str, Counter[str]]:
-    """The rows of every sink, by its path; fractions to six places, for sums depend on their order."""
+    """The rows of every sink, by its path; fractions to nine digits, for sums depend on their order.
+
+    Not to fewer: what is read has four, and sums of halves fell either way.
+    """
     import pyarrow.dataset as ds
 
     found = {}
@@ -212,7 +222,7 @@ def delivered(deployment: Deployment, under: str = ".") -> dict[str, Counter[str
             else:
                 held = ds.dataset(list(map(str, files))).to_table().to_pylist() if files else []
                 rows = [json.dumps(row, default=str, sort_keys=True) for row in held]
-            found[str(sink.path)] = Counter(FRACTION.sub(lambda part: f"{float(part[0]):.6g}", row) for row in rows)
+            found[str(sink.path)] = Counter(FRACTION.sub(lambda part: f"{float(part[0]):.9g}", row) for row in rows)
     return found
 
 

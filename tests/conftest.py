@@ -11,34 +11,39 @@ import pytest
 
 from tests import sharing_out
 
-# Files that take long, the longest first: with several test processes the short ones fill up what is left at the end.
-# The second with Spark and the first without need no plan: the first compiles the planner meanwhile, which in a fresh
-# clone all would do at once.
+# Files that take long, the longest first, with Spark and then without: the short ones fill up what is left at the end.
 LONGEST = (
     "bodies/live/test_placements.py",
-    "spark/channels/test_channels.py",
-    "spark/session/test_session.py",
     "bench/test_benchmarks.py",
     "bodies/live/test_losing.py",
+    "bodies/live/test_adding.py",
+    "spark/session/test_session.py",
     "bodies/live/test_crashes.py",
     "bodies/live/test_safety.py",
-    "docs/test_examples.py",
-    "spark/ordering/test_dataframe.py",
-    "spark/storage/test_power_cut.py",
-    "cli/test_errors.py",
-    "spark/fragments/test_wiring.py",
-    "examples/test_nexmark.py",
+    "spark/channels/test_channels.py",
+    "bodies/live/test_between.py",
+    "bodies/live/test_file_changed.py",
+    "bodies/live/test_balancing_on_spark.py",
     "examples/test_taxi.py",
     "bodies/live/test_moves.py",
-    "bodies/live/test_between.py",
-    "spark/storage/test_damage.py",
-    "bodies/explorer/test_balancing_worlds.py",
+    "spark/ordering/test_dataframe.py",
+    "examples/test_nexmark.py",
+    "bodies/live/test_kafka.py",
+    "spark/fragments/test_wiring.py",
     "bodies/live/test_measurements.py",
     "bodies/live/test_live.py",
+    "docs/test_examples.py",
+    "spark/storage/test_power_cut.py",
+    "spark/storage/test_damage.py",
+    "cli/test_errors.py",
+    "bodies/live/processes/test_processes.py",
+    "bodies/live/test_balancing.py",
+    "bodies/explorer/test_balancing_worlds.py",
+    "bodies/explorer/test_move_worlds.py",
+    "bodies/test_same_changes.py",
+    "bodies/live/processes/test_apart.py",
     "plan/search/test_promises.py",
     "plan/policies/test_refine.py",
-    "bodies/live/test_file_changed.py",
-    "plan/search/test_incremental.py",
 )
 
 

@@ -21,8 +21,8 @@ from weft.cli.bench import names
 
 # No Spark, or they start their own.
 ALONE = {"twin", "placement", "prediction", "transport", "composing", "processes", "real_time", "runs"}
-# They start a Spark for every run, or for every site of it; all of `prediction` but its runs is in `test_prediction`.
-SLOW = {"prediction", "processes", "real_time", "runs"}
+# A Spark for every run, or for every site; or much as another's. All of `prediction` but its runs: `test_prediction`.
+SLOW = {"balance", "prediction", "processes", "real_time", "runs"}
 
 
 def test_every_benchmark_has_a_setting_with_its_reason_and_every_setting_a_benchmark() -> None:

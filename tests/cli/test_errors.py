@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from tests.cli.cli_files import STATE, weft, weft_json, weft_outside, written
 from tests.cli.test_looking import STORY, running, told
+from weft.cli.guard import REMEDIES
 
 BINARY = b"\xff\xfe\x00\x81 no text\x00"
 WORDS: dict[str, tuple[str, ...]] = {
@@ -17,12 +20,11 @@ WORDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def fault(*words: object, **more: object) -> None:
-    raise KeyError("of all things")
-
-
-def broken_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def broken_plan(monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> None:
     import weft.plan
+
+    def fault(*words: object, **more: object) -> None:
+        raise error or KeyError("of all things")
 
     monkeypatch.setattr(weft.plan, "place", fault)
 
@@ -34,6 +36,17 @@ def test_an_error_nobody_expected_is_one_sentence_and_exit_1(monkeypatch: pytest
     said, where = result.stderr.splitlines()[-2:]
     assert said.startswith("weft: KeyError: 'of all things'")
     assert where == "`--debug` shows where"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_what_the_system_refuses_is_told_by_its_file_with_what_helps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int
+) -> None:
+    broken_plan(monkeypatch, OSError(number, os.strerror(number), str(tmp_path / "some file")))
+    result = weft("plan", written(tmp_path))
+    assert result.exit_code == 2
+    said = result.stderr.splitlines()[-1]
+    assert said == f"weft: {tmp_path / 'some file'}: {os.strerror(number)}; {REMEDIES[number]}"
 
 
 @pytest.mark.parametrize("command", ["run", "status", "plan", "logs", "explain", "stop"])

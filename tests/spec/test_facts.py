@@ -112,3 +112,24 @@ def test_a_call_says_itself_whether_it_keeps_state() -> None:
 )
 def test_what_only_filters_says_by_what(sql: str, condition: str | None) -> None:
     assert spec.sole_filter(Operator("o", ("a",), sql=sql)) == condition
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("SELECT window(ts, '1 hour') w, sum(v) FROM a GROUP BY 1", "aggregate"),
+        ("SELECT DISTINCT k, n FROM (SELECT k, count(*) n FROM a GROUP BY k)", "aggregate"),
+        ("SELECT DISTINCT ts, k FROM a", "distinct"),
+        ("SELECT a.k FROM a JOIN b ON a.k = b.k AND a.ts = b.ts", "join"),
+        ("SELECT k FROM a WHERE k IN (SELECT k FROM b)", "join"),
+        ("SELECT k FROM a", "other"),
+    ],
+)
+def test_what_keeps_state_aggregates_drops_repeats_or_joins(sql: str, kind: str) -> None:
+    operator = Operator("o", ("a", "b"), sql=sql)
+    assert spec.kind_of_state(operator) == kind
+    assert spec.gathers(operator) == (kind == "aggregate"), "only what aggregates waits for the watermark"
+
+
+def test_of_a_function_it_is_not_known_what_it_keeps() -> None:
+    assert spec.kind_of_state(Operator("o", ("a",), call="m:f", stateful=True)) == "other"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,13 @@ def test_other_encodings_are_told_too(folder: Path, content: bytes) -> None:
 )
 def test_what_is_utf8_or_said_to_be_something_else_is_fine(folder: Path, content: bytes, more: str, name: str) -> None:
     assert warned(folder, content, more=more, name=name) == []
+
+
+def test_a_name_that_is_not_utf8_is_told(folder: Path) -> None:
+    (folder / "data" / os.fsdecode(b"gr\xf6\xdfe.csv")).write_bytes(ROW)
+    text = changed("data/readings-*.csv", "data")
+    (found,) = [one.message for one in spec.check(written(folder, text)).warnings if "UTF-8" in one.message]
+    assert found == r"data/gr\udcf6\udcdfe.csv: its name is not UTF-8, and Java does not find such a file; rename it"
 
 
 @pytest.mark.parametrize("name", ["b [1].csv", "b?.csv", "b{1}.csv", "b\\1.csv"])

@@ -32,12 +32,14 @@ def calibrate(json: Json = False) -> None:
         return
     rows: Rows = [
         ("a batch without state", f"{number(costs.stateless_ms)} ms"),
-        ("a batch with state", f"{number(costs.stateful_ms)} ms"),
+        ("a batch that aggregates", f"{number(costs.stateful_ms)} ms"),
+        ("a batch that drops what came before", f"{number(costs.distinct_ms)} ms"),
+        ("a batch that joins", f"{number(costs.join_ms)} ms"),
         ("each further output", f"{number(costs.output_ms)} ms"),
         ("a sink of csv or json, more than of Parquet", f"{number(costs.text_ms)} ms"),
         ("a Python function", f"{number(costs.python_ms)} ms"),
         ("a record, read or through an operator", f"{number(costs.record_ms, 4)} ms"),
-        ("each further batch at the same time", f"{costs.crowd:.0%} longer"),
+        (f"each further batch at the same time, beyond {number(costs.room)}", f"{costs.crowd:.0%} longer"),
         ("until a commit is seen", f"{number(costs.look_ms)} ms"),
         ("of a batch, after its results are committed", f"{number(costs.after_ms)} ms"),
         ("a first batch, more than later ones", f"{number(costs.first_ms)} ms"),

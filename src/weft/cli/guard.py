@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -9,9 +11,20 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from weft.cli.output import FAILED, note
+from weft.cli.output import FAILED, WRONG_INPUT, note
 
 DEBUG = "--debug"
+_RIGHTS = "give this user the right to, or ask as the one who made it"
+_ROOM = "make room there"
+REMEDIES = {
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EROFS: "its disk can only be read",
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+}
+"""What the system refuses, and what helps."""
 
 
 class _Asked:
@@ -40,7 +53,18 @@ class Guarded(TyperGroup):
         except Exception as error:
             if _Asked.debug:
                 raise
+            refused = _refused(error)
+            if refused is not None:
+                note(f"weft: {refused}")
+                sys.exit(WRONG_INPUT)
             from weft.spark.failures.causes import cause_of
 
             note(f"weft: {cause_of(error).text}\n`{DEBUG}` shows where")
             sys.exit(FAILED)
+
+
+def _refused(error: Exception) -> str | None:
+    """What the system did not let this user do with a file; None where the error is another."""
+    if not isinstance(error, OSError) or error.filename is None or error.errno not in REMEDIES:
+        return None
+    return f"{os.fsdecode(error.filename)}: {error.strerror}; {REMEDIES[error.errno]}"

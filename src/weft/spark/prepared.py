@@ -79,7 +79,7 @@ class Prepared:
 
     def _may_start_early(self, fragment: Fragment, wiring: Wiring) -> bool:
         """Whether nothing of it depends on how the old fragments end but the positions."""
-        if fragment.stateful is not None or not fragment.operators or updates_a_sink(self.context, fragment):
+        if fragment.stateful is not None or updates_a_sink(self.context, fragment):
             return False
         return all(entry.column is None and (entry.is_channel or self._is_timed(entry)) for entry in wiring.entries)
 

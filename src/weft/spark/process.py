@@ -29,6 +29,7 @@ from weft.spark.fragments.wiring import RunContext
 from weft.spark.kafka.connector import needs_connector, with_jars
 from weft.spark.kafka.topics import real_time_tasks
 from weft.spark.measuring.progress import StageTimes
+from weft.spark.measuring.task_times import TaskTimes
 from weft.spark.session.lent import Lent, let_go
 from weft.spark.session.starting import start_session
 from weft.spark.sources import recordings
@@ -64,6 +65,7 @@ class SparkProcess:
     lent: Lent | None = None
     ui: str | None = None
     times: Times = field(default_factory=lambda: Times({}))
+    task_times: TaskTimes | None = None
 
     def engines(
         self, times: Times, between: Callable[[str, str], Way | None], asked: RunOptions
@@ -71,10 +73,14 @@ class SparkProcess:
         """What makes the engine of a site, when it starts and each time it comes back."""
         settings = RunSettings(self.session, times, lambda commit: None, asked.until_done, self.totals)
         stages = StageTimes(self.session)
+        if any(site.cap for site in self.deployment.sites):
+            self.task_times = TaskTimes(self.session)
         self.times = times
 
         def engine(site: str) -> SparkEngine:
             context = RunContext(self.deployment, self.folders, self.analysis.schemas, measured=asked.measured)
+            if self.task_times is not None:
+                context = replace(context, worked_s=self.task_times.worked_s)
             bad = {
                 one.name: self.bad[one.name]
                 for one in self.deployment.sources
@@ -104,6 +110,8 @@ class SparkProcess:
     def close(self) -> None:
         """Let Spark go, or give it back to whoever brought it, unless it is gone already."""
         if self.alive():
+            if self.task_times is not None:
+                self.task_times.close()
             let_go(self.session, self.lent)
 
 

@@ -8,10 +8,14 @@ from weft.spec.conf import is_kept
 from weft.spec.control_keys import AVAILABLE_POLICIES
 from weft.spec.ddl import ddl
 from weft.spec.facts import (
+    DISTINCT,
+    JOIN,
     changes_count,
+    gathers,
     is_ordering,
     is_stateful,
     keys_of,
+    kind_of_state,
     only_filters,
     sole_filter,
     window_column_of,
@@ -32,6 +36,8 @@ from weft.spec.streams import columns, event_time_of
 __all__ = [
     "AT_ONCE",
     "AVAILABLE_POLICIES",
+    "DISTINCT",
+    "JOIN",
     "Added",
     "Problem",
     "Relation",
@@ -50,11 +56,13 @@ __all__ = [
     "desk_of",
     "event_time_of",
     "fingerprint",
+    "gathers",
     "interval_us",
     "is_kept",
     "is_ordering",
     "is_stateful",
     "keys_of",
+    "kind_of_state",
     "load",
     "meaning_of",
     "only_filters",

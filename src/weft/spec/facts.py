@@ -130,9 +130,38 @@ def _is_by_chance(node: exp.Expr) -> bool:
     return known in _BY_CHANCE or call_name(node) in _BY_CHANCE
 
 
+AGGREGATE, DISTINCT, JOIN, OTHER = "aggregate", "distinct", "join", "other"
+
+
+def gathers(operator: Operator) -> bool:
+    """Whether results wait until the watermark has passed them, as those of an aggregate do in append mode."""
+    return operator.sql is not None and _kind_of_state(operator.sql) == AGGREGATE and bool(_keys_of(operator.sql))
+
+
+def kind_of_state(operator: Operator) -> str:
+    """What an operator that keeps state does with it: it aggregates, drops what came before, joins, or else."""
+    return OTHER if operator.sql is None else _kind_of_state(operator.sql)
+
+
+@lru_cache(maxsize=TEXTS_KEPT)
+def _kind_of_state(sql: str) -> str:
+    tree = _statement(sql)
+    inner = [] if tree is None else list(selects(tree))
+    if any(aggregates(select) for select in inner):
+        return AGGREGATE
+    if any(stream_joins(select) or asked_within(select) for select in inner):
+        return JOIN
+    return DISTINCT if any(select.args.get("distinct") for select in inner) else OTHER
+
+
 def keys_of(operator: Operator) -> tuple[str, ...]:
     """The output columns that are an aggregation's grouping key, () where that is not known."""
-    tree = _tree(operator)
+    return () if operator.sql is None else _keys_of(operator.sql)
+
+
+@lru_cache(maxsize=TEXTS_KEPT)
+def _keys_of(sql: str) -> tuple[str, ...]:
+    tree = _statement(sql)
     return () if tree is None else _keys(unwrapped(tree), _ctes(tree))
 
 

@@ -1,7 +1,10 @@
 """Faults planted by hand that worlds did not find at first: seventeen of a hundred and five, in five batches.
 
 Four batches of twenty or more were drawn before the worlds were read. The last of all was none of these: the world that
-was made to see who restarted found it in the directory as it was.
+was made to see who restarted found it in the directory as it was. Three of the last batch change nothing, and are not
+here: cores that take pairs of operators in another order (any one order for all will do), a clean end that is not
+fenced (nothing is alive that could write, and the next start fences), and an answer that counts as whole though more
+waits (with an answer a site tells all there is).
 """
 
 from __future__ import annotations

@@ -13,11 +13,12 @@ from weft.plan.judging.batch_costs import SHIPPED
 from weft.plan.judging.batch_pieces import fragments_of
 from weft.plan.observing.batches import Batch
 from weft.plan.policies.near import near
+from weft.spark.process import is_slow
 from weft.spec import validate
 
 FIXED_MS = {
     "plain.all": 200.0, "window.all": 500.0, "fork.all": 300.0, "python.all": 260.0, "chain.head": 200.0,
-    "chain.tail": 200.0, "text.all": 270.0,
+    "chain.tail": 200.0, "text.all": 270.0, "once.all": 280.0, "join.all": 550.0,
 }  # fmt: skip
 
 
@@ -35,6 +36,7 @@ def made_up(first_ms: float = 3000.0) -> list[Batch]:
 def test_costs_are_found_from_batches() -> None:
     found = costs_of(made_up(), load=0.5)
     assert (found.stateless_ms, found.stateful_ms, found.output_ms, found.python_ms) == (200.0, 500.0, 50.0, 60.0)
+    assert (found.distinct_ms, found.join_ms) == (280.0, 550.0)
     assert (found.text_ms, found.after_ms) == (70.0, 30.0)
     assert found.record_ms == pytest.approx(0.01)
     assert found.first_ms == pytest.approx(3000, rel=0.1)
@@ -61,7 +63,8 @@ def test_every_kind_of_fragment_is_measured_alone_and_among_others(tmp_path: Pat
     pieces = fragments_of(deployment, near(deployment, None, Random(0), after_steps(1)))
     assert {piece.id for piece in pieces} == set(FIXED_MS)
     assert len(pieces) == FRAGMENTS
-    assert PHASES[0] == ALL
+    assert PHASES[0][0] == ALL
+    assert is_slow(deployment, {}), "Java runs as for nearly all deployments"
 
 
 def test_a_calibration_is_kept_and_one_of_another_machine_is_not_taken(

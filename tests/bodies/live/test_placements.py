@@ -70,9 +70,11 @@ def random_query(rng: random.Random, name: str, sources: list[str]) -> Query:
         )
         mode = "update" if end == "update" else "append"
     if end == "window2":
+        # What lies between must hand on how far the first window has come.
+        first = add("SELECT w, s, n FROM {0} WHERE n > 0", (last,)) if len(operators) % 2 else last
         last = add(
             "SELECT window(w, '15 minutes') w2, sum(s) s, sum(n) n FROM {0} GROUP BY 1",
-            (last,),
+            (first,),
             watermarks=(Watermark("0 seconds", "w"),),
         )
     if end == "join":

@@ -130,11 +130,11 @@ def test_what_relief_wishes_is_carried_out_by_the_desk_and_told(tmp_path: Path) 
               lambda: look_at(advising, progress, meter))  # fmt: skip
         (asked,) = changes.asked.values()
         told = asked.as_json()
-        assert (told["by"], told["state"], told["wish"]) == ("relief", "done", {"move": {"q.o": "b"}})
-        assert told["reason"].startswith("q.o leaves a: ")
+        assert (told["by"], told["state"], told["wish"]) == ("relief", "done", {"move": {"q.o": "b", "q.p": "b"}})
+        assert told["reason"].startswith("q.o and q.p leave a: ")
         assert told["reason"].endswith("against a promise of 2 s; b keeps all promises; no other site does")
         assert changes.placement.homes["q.o"] == "b"
-        assert changes.placement.reasons["q.o"].startswith("moved there from a by relief: q.o leaves a: ")
+        assert changes.placement.reasons["q.o"].startswith("moved there from a by relief: q.o and q.p leave a: ")
         until(lambda: [one["state"] for one in kept_decisions(changes.state.path)] == ["done"], lambda: None)
         (entry,) = kept_decisions(changes.state.path)
         assert entry["numbers"]["slack_ms"]["q.o"] < 0

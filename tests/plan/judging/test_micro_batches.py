@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.plan.plan_builders import deployment, op, placed, query, source, windowed
-from weft.model import Link, Promise, Sink, Site
+from weft.model import Link, Operator, Promise, Sink, Site, Watermark
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.judging.batch_costs import SHIPPED, BatchCosts, costs_from_json
 from weft.plan.judging.batch_pieces import BatchPiece, Intake, Outgoing, fragments_of, pieces_of
@@ -70,11 +70,52 @@ def test_batches_at_once_slow_each_other_down() -> None:
     assert quantile_of(three.spans["q"], 0.5) == pytest.approx(2 * quantile_of(alone.spans["q"], 0.5), rel=0.02)
 
 
+def test_batches_for_which_there_is_room_do_not_slow_each_other_down() -> None:
+    piece = BatchPiece(
+        "a", "x", (Intake("s", 100.0, True),), (), 1000.0, 0.0, False, (Outgoing(None, "q", 1.0),), 100.0
+    )
+    roomy = replace(EVEN, crowd=0.5, room=2.0)
+
+    def took(count: int) -> float:
+        return simulate(tuple(replace(piece, id=name) for name in "abcd"[:count]), roomy, Random(0)).batch_ms["a"]
+
+    assert [round(took(count), -1) for count in (1, 2, 3, 4)] == [1000, 1000, 1500, 2000]
+
+
 def test_results_of_windows_come_with_the_batch_after() -> None:
     whole = deployment(["x"], [source("s", "x")], query(windowed("w", "s", cost_ms=0.0)))
     found = project_on_spark(whole, placed(w="x"), EVEN)["q"]
     # Two seconds a batch: born in one (1 on the mean), taken by the next (2), given by the one after (2).
     assert found.p50_ms == pytest.approx(5000, rel=0.02)
+
+
+def test_what_drops_repeats_or_joins_gives_its_results_at_once_and_has_a_cost_of_its_own() -> None:
+    kinds = replace(EVEN, distinct_ms=1400.0, join_ms=2600.0)
+    late = (Watermark("1 second"),)
+    once = op("o", "s", sql="SELECT DISTINCT ts, k FROM s", watermarks=late, cost_ms=0.0)
+    joined = op(
+        "o", "s", "t", sql="SELECT s.ts FROM s JOIN t ON s.k = t.k AND s.ts = t.ts", watermarks=late, cost_ms=0.0
+    )
+
+    def p50(operator: Operator, costs: BatchCosts) -> float:
+        whole = deployment(["x"], [source("s", "x"), source("t", "x")], query(operator))
+        return project_on_spark(whole, placed(o="x"), costs)["q"].p50_ms or 0.0
+
+    assert p50(once, kinds) == pytest.approx(1.5 * 1400, rel=0.02)
+    assert p50(joined, kinds) == pytest.approx(1.5 * 2600, rel=0.02)
+    assert p50(once, EVEN) == pytest.approx(1.5 * 2000, rel=0.02), "as one that aggregates, where it was not measured"
+
+
+def test_an_aggregate_that_says_nothing_gives_fewer_results_than_it_takes_records() -> None:
+    quick = op("a", "s", cost_ms=0.0)
+    ends = (Sink("a", "parquet", "out/a"), Sink("w", "parquet", "out/w"))
+
+    def p50(**said: float | None) -> float:
+        whole = deployment(["x", "y"], [source("s", "x")], query(quick, windowed("w", "a", **said), sinks=ends))
+        return project_on_spark(whole, placed(a="x", w="y"), EVEN)["q"].p50_ms or 0.0
+
+    assert p50(selectivity=None) == pytest.approx(p50(selectivity=0.1))
+    assert p50(selectivity=None) < 0.8 * p50(selectivity=1.0), "half of them would be the window's, which come late"
 
 
 def test_a_window_behind_a_hop_is_closed_without_new_records() -> None:

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from weft.plan.judging.batch_costs import Crowding
 from weft.plan.observing.batches import Batch, fitted, under_way
 
 
@@ -28,15 +29,28 @@ def test_fixed_costs_and_the_crowd_are_found_again() -> None:
         else:
             batches.append(Batch(names[0], now, now + took[names[0]] * rng.uniform(0.95, 1.05), 1))
         now += 2000.0
-    crowd, fixed, spread = fitted(batches, under_way(batches), 9.0)
-    assert crowd == pytest.approx(0.6, abs=0.1)
+    crowding, fixed, spread = fitted(batches, under_way(batches), Crowding(9.0))
+    assert crowding.crowd == pytest.approx(0.6, abs=0.1)
     assert fixed["plain"] == pytest.approx(200, rel=0.06)
     assert fixed["window"] == pytest.approx(500, rel=0.06)
     assert spread < 0.1
 
 
+def test_where_two_cores_take_two_batches_in_the_time_of_one_only_a_third_makes_them_longer() -> None:
+    batches, now = [], 0.0
+    for turn in range(80):
+        count = turn % 5 + 1
+        took = 100.0 * max(1.0, count / 2)
+        batches += [Batch(name, now, now + took, 1) for name in "abcde"[:count]]
+        now += 1000.0
+    crowding, fixed, _ = fitted(batches, under_way(batches), Crowding(9.0), cores=2)
+    assert crowding == Crowding(0.5, 2.0)
+    assert fixed["a"] == pytest.approx(100)
+    assert fitted(batches, under_way(batches), Crowding(9.0))[0].room == 1.0
+
+
 def test_batches_that_were_never_alone_do_not_tell_what_others_cost() -> None:
     batches = [Batch(name, at * 1000.0, at * 1000.0 + 900.0, 1) for at in range(10) for name in "ab"]
-    crowd, fixed, _ = fitted(batches, under_way(batches), 0.8)
-    assert crowd == 0.8
+    crowding, fixed, _ = fitted(batches, under_way(batches), Crowding(0.8))
+    assert crowding == Crowding(0.8)
     assert fixed["a"] == pytest.approx(900 / 1.8)

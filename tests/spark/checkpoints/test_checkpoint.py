@@ -47,3 +47,21 @@ def test_a_checkpoint_made_from_one_that_goes_on_has_no_commit_beyond_its_offset
     checkpoint.fork(old, new, {"s": '{"position":1}'}, {}, False, {}, tmp_path / "ticks", run, Disk(fsync=False))
     assert sorted(path.name for path in (new / "commits").iterdir()) == ["0", "1", "2"]
     assert sorted(path.name for path in (new / "offsets").iterdir()) == ["1", "2"]
+
+
+def test_state_beyond_the_last_batch_does_not_go_along(tmp_path: Path) -> None:
+    """A batch that was given up may have left it, and the new checkpoint will cut that batch otherwise."""
+    old, new = tmp_path / "f" / "old" / "checkpoint-0", tmp_path / "f" / "new" / "checkpoint-0"
+    for folder, content in (("offsets", 'v2\n{"batchWatermarkMs":0,"batchTimestampMs":0}\ns:1'), ("commits", "v1\n{}")):
+        (old / folder).mkdir(parents=True)
+        (old / folder / "1").write_text(content)
+    kept = ["1.delta", "2.delta", "2.snapshot", "2.zip", "2_4f-1.changelog", "_metadata/schema", "SSTs/12-a.sst"]
+    beyond = ["3.delta", "3.snapshot", "3.zip", "3_4f-2.changelog"]
+    for name in kept + beyond:
+        path = old / "state" / "0" / "0" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    disk = Disk(fsync=False)
+    checkpoint.fork(old, new, {"s": '{"position":1}'}, {}, True, {}, tmp_path / "ticks", "r", disk)
+    held = [path for path in (new / "state" / "0" / "0").rglob("*") if path.is_file()]
+    assert sorted(str(path.relative_to(new / "state" / "0" / "0")) for path in held) == sorted(kept)

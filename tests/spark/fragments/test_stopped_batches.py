@@ -15,6 +15,7 @@ from tests.spark.storage.fake_spark import TOTAL, Engine, World, expected
 from weft.bodies.live.counts import Counts
 from weft.protocol.reporting import BatchDone
 from weft.spark.fragments import lifecycle
+from weft.spark.fragments.durations import Durations
 from weft.spark.fragments.lifecycle import FragmentRun
 from weft.spark.fragments.writing import Closed
 
@@ -130,6 +131,61 @@ def test_an_end_amid_a_batch_that_failed_when_its_results_were_there_is_not_clea
     with pytest.raises(OSError, match="no space"):
         query.write()
     assert not run.stop(clean=True), "who goes on from the batch before, in another cut, would give its results again"
+
+
+def test_a_batch_that_has_long_to_go_is_given_up_and_done_by_those_who_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, now, cancelled = Counts(), [0.0], []
+    _, run, query = launched(tmp_path, counts, monkeypatch)
+    run.writer.durations = Durations(lambda: now[0])
+    work, given_up = query.engine._work, []
+
+    def works(rows: list[int], batch: int) -> list[str]:
+        now[0] += 0.01  # the batch has just begun when its run is asked to end
+        if batch == STOPPED:
+            given_up.append(run.writer.give_up())
+            raise RuntimeError("Spark was told to cancel its jobs")
+        now[0] += 10.0
+        return work(rows, batch)
+
+    query.engine._work = works  # type: ignore[method-assign]
+    for _ in range(STOPPED):
+        query.write()
+        query.go_on(2)
+    with pytest.raises(Closed):
+        query.write()
+    assert given_up == [True]
+    run.session = SimpleNamespace(sparkContext=SimpleNamespace(cancelJobGroup=cancelled.append))  # type: ignore
+    assert run.stop(clean=True), "nothing of it was committed: it ends before that batch"
+    assert not cancelled, "there was nothing to cancel any more"
+
+    world, _, query = launched(tmp_path, counts, monkeypatch)
+    while query.write() is not None:
+        query.go_on(2)
+    assert counts.fragments["q.keep"].sources["n"].records == TOTAL
+    world.run()
+    assert world.delivered() == expected()
+
+
+def test_a_batch_of_which_something_is_committed_is_not_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, run, query = launched(tmp_path, Counts(), monkeypatch)
+    now, given_up = [0.0], []
+    run.writer.durations = Durations(lambda: now[0])
+    for _ in range(STOPPED):
+        query.write()
+        query.go_on(2)
+    run.writer.durations.begins(1)
+    now[0] += 100.0
+    run.writer.durations.is_over()
+    commits = run.writer.on_commit
+    run.writer.on_commit = lambda commit: (given_up.append(run.writer.give_up()), commits(commit))[1]
+    query.write()
+    query.go_on(2)
+    assert given_up == [False]
+    assert run.stop(clean=True)
 
 
 class Slow:

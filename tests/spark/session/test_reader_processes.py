@@ -85,3 +85,9 @@ def test_everything_else_is_the_interpreter_itself(parent: subprocess.Popen[str]
     command = [python, "-c", "import sys; print(sys.executable)"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == sys.executable
+
+
+def test_who_comes_up_when_all_is_over_says_nothing(tmp_path: Path) -> None:
+    words = ["-m", "weft.spark.session.reader_processes", str(tmp_path / "gone" / "readers"), str(os.getpid())]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("", "")

@@ -116,5 +116,8 @@ def test_a_batch_of_which_a_file_is_gone_is_refused_by_that_name(tmp_path: Path)
     files[2].rename(tmp_path / "moved.csv")
     with pytest.raises(Damaged, match=r"c\.csv: is gone, though it was not read to its end; bring it back"):
         refuse_gone(lists, 0, 1)
+    os.mkfifo(files[2])
+    with pytest.raises(Damaged, match=r"c\.csv: is no file that can be read to its end; move it away"):
+        refuse_gone(lists, 0, 1)
     (tmp_path / "moved.csv").rename(files[2])
     refuse_gone(lists, 0, 1)

@@ -1,9 +1,10 @@
 """What do micro-batches cost on this machine? Measured on Spark, by one run of made-up records in phases.
 
-Fragments of every kind run side by side: without state, with windows, with several outputs, with a Python function,
-with a sink of csv, and two in a chain. A phase lets some of their sources give records while the others are silent, so
-that batches of few and of many fragments at once are seen; in one a single fragment gets many records. Phases come
-round until every fragment has ended its first batches, which do not count, and twice after that.
+Fragments of every kind run side by side: without state, with windows, one that drops what came before, a join, with
+several outputs, with a Python function, with a sink of csv, and two in a chain. A phase lets some of their sources give
+records while the others are silent, so that batches of few and of many fragments at once are seen; in one a single
+fragment gets many records. Phases come round until every fragment has ended its first batches, which do not count, and
+twice after that.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from weft.bodies.live.calibration import cores
 from weft.bodies.live.embedded import EmbeddedSites
 from weft.bodies.live.run import Options, Run
 from weft.model import Column, Deployment, Link, Operator, Query, Sink, Site, Source, Trace, Watermark
-from weft.plan.judging.batch_costs import SHIPPED, BatchCosts
+from weft.plan.judging.batch_costs import SHIPPED, BatchCosts, Crowding
 from weft.plan.observing.batches import Batch, fitted, under_way
 
-PERIOD_S = 6.0
+PERIOD_S = 2.0
 CYCLES = 2
 FLOW_S_MAX = 180.0
-RATE_PER_S, RATE_PER_S_MANY = 100.0, 20_000.0
+RATE_PER_S, RATE_PER_S_MANY = 100.0, 40_000.0
 RECORDS_FEW = 2_000
 COLUMNS = (Column("timestamp", "TIMESTAMP"), Column("value", "BIGINT"))
 MODULE = '''
@@ -39,11 +40,18 @@ def same(value):
     """Hands every record through Python."""
     return value.mapInPandas(lambda frames: frames, value.schema)
 '''
-ALL = ("plain", "window", "fork", "python", "text", "chain")
-FRAGMENTS = 7  # the chain is two
+ALL = ("plain", "window", "once", "asked", "told", "fork", "python", "text", "chain")
+FRAGMENTS = 9  # the chain is two, asked and told are one
 MANY = ("plain", "many")
-PHASES: tuple[tuple[str, ...], ...] = (ALL, ("plain",), ("window",), ("fork", "python"), ("text", "chain"), MANY)
-"""Which fragments' sources give records in each phase of a cycle."""
+PHASES: tuple[tuple[tuple[str, ...], int], ...] = (
+    (ALL, 3), (("plain",), 3), (("window",), 3), (("fork", "python"), 3), (("once", "text"), 3),
+    (("asked", "told", "chain"), 3), (MANY, 1),
+)  # fmt: skip
+"""Which fragments' sources give records in each phase of a cycle, and for how many periods.
+
+Many records come for so short a time that Java is told, as for nearly all deployments, that records come slowly.
+"""
+CYCLE_S = PERIOD_S * sum(periods for _, periods in PHASES)
 STARTING = 4  # batches of each fragment that do not count
 LOOK_S = 1.5
 COOLING_MAX = 0.9
@@ -66,10 +74,21 @@ def deployment_in(folder: Path) -> Deployment:
         "all", ("window",), watermarks=(Watermark("0 seconds"),), site="here",
         sql="SELECT window(timestamp, '1 second') AS w, value % 10 AS k, count(*) AS n FROM window GROUP BY 1, 2",
     )  # fmt: skip
+    once = Operator(
+        "all", ("once",), watermarks=(Watermark("0 seconds"),), site="here",
+        sql="SELECT DISTINCT timestamp, value FROM once",
+    )  # fmt: skip
+    join = Operator(
+        "all", ("asked", "told"), watermarks=(Watermark("1 second"),), site="here",
+        sql="SELECT a.timestamp, a.value FROM asked a JOIN told t ON a.value = t.value"
+        " AND t.timestamp BETWEEN a.timestamp - INTERVAL 1 SECOND AND a.timestamp + INTERVAL 1 SECOND",
+    )  # fmt: skip
     branches = tuple(select(f"branch_{number}", "all", site="here") for number in (1, 2))
     queries = (
         Query("plain", (select("all", "plain", site="here"),), _sinks("plain", "all")),
         Query("window", (window,), _sinks("window", "all")),
+        Query("once", (once,), _sinks("once", "all")),
+        Query("join", (join,), _sinks("join", "all")),
         Query(
             "fork",
             (select("all", "fork", site="here"), *branches),
@@ -94,8 +113,8 @@ def _sinks(query: str, *operators: str) -> tuple[Sink, ...]:
 
 def _rates(name: str) -> tuple[float, ...]:
     """Records a second of a source in every phase, cycle after cycle."""
-    cycle = [_rate(phase) if name in phase else 0.0 for phase in PHASES]
-    return (*cycle * math.ceil(FLOW_S_MAX / PERIOD_S / len(PHASES)), 0.0)
+    cycle = [_rate(phase) if name in phase else 0.0 for phase, periods in PHASES for _ in range(periods)]
+    return (*cycle * math.ceil(FLOW_S_MAX / CYCLE_S), 0.0)
 
 
 def _rate(phase: tuple[str, ...]) -> float:
@@ -140,7 +159,7 @@ class _Heard:
                 batch = Batch(name, began_ms, began_ms + took_ms, report["numInputRows"], after_ms)
                 self.batches[name, report["batchId"]] = batch
         if math.isinf(self._ends_s) and _started(self.batches.values()):
-            cycles_s = CYCLES * len(PHASES) * PERIOD_S
+            cycles_s = CYCLES * CYCLE_S
             self._ends_s = now_s + cycles_s
             self._say(f"first batches are over after {now_s - run.flowing_s:.0f} s; {cycles_s:.0f} s more")
         if now_s >= self._ends_s:
@@ -171,7 +190,9 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
     ]
     if not steady:
         raise ValueError(TOO_BUSY)
-    crowd, fixed, spread = fitted([one for one, _ in steady], [count for _, count in steady], SHIPPED.crowd)
+    crowding, fixed, spread = fitted(
+        [one for one, _ in steady], [count for _, count in steady], SHIPPED.crowding, cores()
+    )
     if not {"plain.all", "chain.head", "chain.tail"} <= set(fixed):
         raise ValueError(TOO_BUSY)
     # A fragment that reads a channel is as one that reads a source; both are many.
@@ -182,20 +203,25 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         seen = fixed.get(fragment)
         return round(shipped_ms * pace if seen is None else max(0.0, seen - stateless_ms) / count, 1)
 
-    first_ms = _first_ms(batches, at_once, fixed, crowd)
-    second_ms = _first_ms(batches, at_once, fixed, crowd, 1)
+    def state_ms(fragment: str, shipped_ms: float | None) -> float:
+        shipped = SHIPPED.stateful_ms if shipped_ms is None else shipped_ms
+        return round(stateless_ms + more_ms(fragment, shipped - SHIPPED.stateless_ms), 1)
+
+    first_ms = _first_ms(batches, at_once, fixed, crowding)
+    second_ms = _first_ms(batches, at_once, fixed, crowding, 1)
     each_ms = [
-        max(0.0, one.took_ms / (1.0 + crowd * (count - 1.0)) - fixed["plain.all"]) / one.records
+        max(0.0, one.took_ms / crowding.slower(count) - fixed["plain.all"]) / one.records
         for one, count, counts in zip(batches, at_once, counting, strict=True)
         if counts and one.fragment == "plain.all" and one.records > RECORDS_FEW
     ]
     return BatchCosts(
         stateless_ms=round(stateless_ms, 1),
-        stateful_ms=round(stateless_ms + more_ms("window.all", SHIPPED.stateful_ms - SHIPPED.stateless_ms), 1),
+        stateful_ms=state_ms("window.all", SHIPPED.stateful_ms),
         output_ms=more_ms("fork.all", SHIPPED.output_ms, 2),
         python_ms=more_ms("python.all", SHIPPED.python_ms),
         record_ms=round(median(each_ms) / 2, 6) if each_ms else SHIPPED.record_ms,  # read, and one operator
-        crowd=crowd,
+        crowd=crowding.crowd,
+        room=crowding.room,
         look_ms=round(_look_ms([one for one, _ in steady]), 1),
         first_ms=round(first_ms, 1),
         cooling=round(min(COOLING_MAX, second_ms / first_ms), 3) if first_ms else SHIPPED.cooling,
@@ -204,7 +230,9 @@ def costs_of(heard: Iterable[Batch], load: float) -> BatchCosts:
         setting=f"{cores()} cores, load average {load:.1f} before",
         measured_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
         text_ms=more_ms("text.all", SHIPPED.text_ms),
-        after_ms=round(median(one.after_ms / (1.0 + crowd * (count - 1.0)) for one, count in steady), 1),
+        distinct_ms=state_ms("once.all", SHIPPED.distinct_ms),
+        join_ms=state_ms("join.all", SHIPPED.join_ms),
+        after_ms=round(median(one.after_ms / crowding.slower(count) for one, count in steady), 1),
     )
 
 
@@ -221,10 +249,14 @@ def _look_ms(batches: list[Batch]) -> float:
 
 
 def _first_ms(
-    batches: list[Batch], at_once: list[float], fixed: dict[str, float], crowd: float, number: int = 0
+    batches: list[Batch],
+    at_once: list[float],
+    fixed: dict[str, float],
+    crowding: Crowding,
+    number: int = 0,
 ) -> float:
     """What first batches, or those of another number, took more than later ones would have among as many."""
     taken: dict[str, list[float]] = {}
     for one, count in zip(batches, at_once, strict=True):
-        taken.setdefault(one.fragment, []).append(one.took_ms / (1.0 + crowd * (count - 1.0)))
+        taken.setdefault(one.fragment, []).append(one.took_ms / crowding.slower(count))
     return median(max(0.0, each[number] - fixed[name]) for name, each in taken.items() if name in fixed)

@@ -20,6 +20,7 @@ import re
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -123,8 +124,7 @@ class State:
             self.path.mkdir(parents=True, exist_ok=True)
             handle = open_lock(self.path / LOCK)
         except OSError as error:
-            why = error.strerror or str(error)
-            raise CannotRun(f"no state can be kept in {self.path}: {why}; give another folder with --state") from error
+            raise self._no_place(error) from error
         try:
             _take(handle)
         except BlockingIOError as error:
@@ -135,13 +135,17 @@ class State:
                 f"{self.path} is in use by another run (process {pid}); stop it with `weft stop`, "
                 "or give this run its own folder with --state"
             ) from error
-        handle.seek(0)
-        handle.truncate()
-        handle.write(str(os.getpid()))
-        handle.flush()
+        try:
+            write_lock(handle)
+        except OSError as error:
+            raise self._no_place(error) from error
         self._lock = handle
         # Meant for a run that is gone.
         (self.path / STOP).unlink(missing_ok=True)
+
+    def _no_place(self, error: OSError) -> CannotRun:
+        why = error.strerror or str(error)
+        return CannotRun(f"no state can be kept in {self.path}: {why}; give another folder with --state")
 
     def unlock(self) -> None:
         """Let another run have the folder."""
@@ -299,6 +303,19 @@ def open_lock(path: Path) -> IO[str]:
         handle.close()
         raise CannotRun(f"{path} holds what no run has written, and would be lost; move it away")
     return handle
+
+
+def write_lock(handle: IO[str]) -> None:
+    """Say in a lock's file that it is this process which runs; where that cannot be written the lock is let go."""
+    try:
+        handle.seek(0)
+        handle.truncate()
+        handle.write(str(os.getpid()))
+        handle.flush()
+    except OSError:
+        with suppress(OSError):
+            handle.close()
+        raise
 
 
 def _take(handle: IO[str]) -> None:

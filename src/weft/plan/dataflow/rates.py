@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from weft.model import Deployment, Operator, dataflow
 from weft.model.queries import COST_MS_DEFAULT, SELECTIVITY_DEFAULT
 from weft.plan.dataflow.arrivals import shape_of
+from weft.spec import gathers
+
+RESULTS_EXPECTED = 0.1
+"""Results for each record of an aggregate that says nothing, where batches are projected (decision 019): the geometric
+mean over the aggregates of the examples is 0.093."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +42,10 @@ def ideal_rates(deployment: Deployment, foreseen: Mapping[str, float] | None = N
             per_s[source.name] = shape_of(source.arrivals).mean_per_s
     for node in dataflow(deployment).nodes:
         operator, inputs = node.operator, [per_s[stream] for stream in node.inputs]
-        assumed = [
-            f"{key} {value}"
-            for key, value, given in (
-                ("cost_ms", COST_MS_DEFAULT, operator.cost_ms),
-                ("selectivity", SELECTIVITY_DEFAULT, operator.selectivity),
-            )
-            if given is None
-        ]
+        assumed = [f"cost_ms {COST_MS_DEFAULT}"] if operator.cost_ms is None else []
+        if operator.selectivity is None:
+            expected = f" ({RESULTS_EXPECTED} where batches are projected)" if gathers(operator) else ""
+            assumed.append(f"selectivity {SELECTIVITY_DEFAULT}{expected}")
         if assumed:
             warnings.append(f"operator {node.stream}: {' and '.join(assumed)} assumed, none declared")
         load_ms[node.stream] = cost_ms(operator) * sum(inputs)

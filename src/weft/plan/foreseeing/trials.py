@@ -39,22 +39,34 @@ def trials(
     `own` are the queries that the site has to do with which it leaves.
     """
     for site in sites:
-        placement = _moved(seen, running, homes, stream, site)
-        if placement is None:
-            continue
-        expected = seen.expected(placement, stays)
-        going = {name: to for name, to in placement.homes.items() if running.homes[name] != to}
-        filled = [name for name in set(going.values()) if expected.busy[name][-1] > seen.deployment.site(name).quota]
-        harms = bool(filled) or any(_breaks(seen, stays, expected, name) for name in seen.bias_ms)
-        named = {name: to for name, to in going.items() if not is_ordering(_operator(seen, name))}
-        yield Trial(named, placement, expected, over_ms(seen, expected, stays, own), harms)
+        for placement in _moved(seen, running, homes, stream, site):
+            one = _trial(seen, running, placement, seen.expected(placement, stays), stays, own)
+            yield one
+            if one.keeps:
+                break
 
 
-def _moved(seen: Outlook, running: Placement, homes: Mapping[str, str], stream: str, site: str) -> Placement | None:
-    """The placement with an operator elsewhere; what reads it at its site goes along where it could not stay."""
+def _trial(
+    seen: Outlook, running: Placement, placement: Placement, expected: Expected, stays: Expected, own: Collection[str]
+) -> Trial:  # fmt: skip
+    going = {name: to for name, to in placement.homes.items() if running.homes[name] != to}
+    filled = [name for name in set(going.values()) if expected.busy[name][-1] > seen.deployment.site(name).quota]
+    harms = bool(filled) or any(_breaks(seen, stays, expected, name) for name in seen.bias_ms)
+    named = {name: to for name, to in going.items() if not is_ordering(_operator(seen, name))}
+    return Trial(named, placement, expected, over_ms(seen, expected, stays, own), harms)
+
+
+def _moved(
+    seen: Outlook, running: Placement, homes: Mapping[str, str], stream: str, site: str
+) -> list[Placement]:  # fmt: skip
+    """The placements with an operator elsewhere: alone, and with what reads it at its site.
+
+    First that with fewer streams between sites: each of them is a hop, and a fragment more at either end.
+    """
     flow, before = dataflow(seen.deployment), running.homes[stream]
     after = [one.stream for one in flow.downstream(stream) if running.homes[one.stream] == before]
-    for going in ([stream], [stream, *after]):
+    found: list[Placement] = []
+    for going in ([stream], [stream, *after])[: 1 + bool(after)]:
         if not all(is_free(seen, running, one) or is_ordering(_operator(seen, one)) for one in going):
             continue
         placement = running
@@ -67,8 +79,16 @@ def _moved(seen: Outlook, running: Placement, homes: Mapping[str, str], stream: 
         if not any(
             why_impossible(seen.deployment, placement, one, placement.homes[one], seen.paths) for one in changed
         ):
-            return placement
-    return None
+            found.append(placement)
+    return sorted(found, key=lambda one: _hops(seen, one))
+
+
+def _hops(seen: Outlook, placement: Placement) -> int:
+    """How many inputs of operators come from other sites."""
+    flow = dataflow(seen.deployment)
+    sources = {source.name: source.site for source in seen.deployment.sources}
+    homes = {**sources, **placement.homes}
+    return sum(homes[name] != homes[node.stream] for node in flow.nodes for name in node.inputs)
 
 
 def is_free(seen: Outlook, running: Placement, stream: str) -> bool:

@@ -11,20 +11,35 @@ from typing import Any
 
 import msgspec
 
+from weft.spec import DISTINCT, JOIN
+
 REST = "*"
 """The name under which the correction of all fragments stands that have none of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crowding:
+    """How batches under way at once slow each other down: each one beyond those that there is room for, by a share."""
+
+    crowd: float
+    room: float = 1.0
+
+    def slower(self, under_way: float) -> float:
+        """How many times as long batches take where so many are under way at once."""
+        return 1.0 + self.crowd * max(0.0, under_way - self.room)
 
 
 @dataclass(frozen=True, slots=True)
 class BatchCosts:
     """Costs of micro-batches in ms of a machine that does nothing else.
 
+    `stateful_ms` is one that aggregates; one that drops what came before or that joins may cost something else.
     `text_ms` is what a sink of csv or json takes more than one of Parquet.
     `after_ms` is the part of a batch that comes after its results are committed, while Spark writes down that it ended.
-    `crowd` is the share by which each further batch under way makes all batches longer. `look_ms` is the time until
-    a fragment that waits sees a commit. `first_ms` is what a fragment's first batch takes more than later ones, and
-    `cooling` the share of that which is left with each further one. `spread` is the relative deviation
-    of durations. `factors` are corrections by fragment, of what the last run measured.
+    So many batches as `room` run at once unhindered; each further one makes all longer by the share `crowd`.
+    `look_ms` is the time until a fragment that waits sees a commit. `first_ms` is what a fragment's first batch takes
+    more than later ones, and `cooling` the share of that which is left with each further one. `spread` is the relative
+    deviation of durations. `factors` are corrections by fragment, of what the last run measured.
     """
 
     stateless_ms: float
@@ -42,11 +57,24 @@ class BatchCosts:
     measured_at: str | None = None
     after_ms: float = 0.0
     text_ms: float = 0.0
+    distinct_ms: float | None = None
+    join_ms: float | None = None
+    room: float = 1.0
     factors: dict[str, float] = field(default_factory=dict, hash=False)
 
     def slower(self, under_way: int) -> float:
         """How many times as long batches take where so many are under way at once."""
-        return 1.0 + self.crowd * max(0, under_way - 1)
+        return self.crowding.slower(under_way)
+
+    @property
+    def crowding(self) -> Crowding:
+        """How batches slow each other down."""
+        return Crowding(self.crowd, self.room)
+
+    def state_ms(self, kind: str) -> float:
+        """A batch of a fragment that keeps a kind of state."""
+        known = {DISTINCT: self.distinct_ms, JOIN: self.join_ms}.get(kind)
+        return self.stateful_ms if known is None else known
 
     @property
     def hop_ms(self) -> float:

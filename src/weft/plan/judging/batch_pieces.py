@@ -5,15 +5,15 @@ A piece reads sources and channels, takes a batch at a time, and commits what co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.model import Dataflow, Deployment, Operator, Placement, dataflow
 from weft.plan.changing.fragments import Fragment, cut, source_of
 from weft.plan.dataflow.event_times import passes_by_sql
-from weft.plan.dataflow.rates import Rates, cost_ms
+from weft.plan.dataflow.rates import RESULTS_EXPECTED, Rates, cost_ms
 from weft.plan.judging.batch_costs import REST, BatchCosts
 from weft.plan.network.paths import Paths
-from weft.spec import is_stateful, keys_of
+from weft.spec import gathers, is_stateful, kind_of_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,21 @@ class BatchPiece:
     def rehearsed(self) -> int:
         """Batches that are over before sources flow: one without records, where all it reads waits for that."""
         return int(all(intake.timed for intake in self.intakes))
+
+
+def with_expected(deployment: Deployment) -> Deployment:
+    """The deployment with what aggregates that declare no selectivity, and were not measured, are expected to give."""
+    queries = tuple(
+        replace(
+            query,
+            operators=tuple(
+                replace(one, selectivity=RESULTS_EXPECTED) if one.selectivity is None and gathers(one) else one
+                for one in query.operators
+            ),
+        )
+        for query in deployment.queries
+    )
+    return deployment if queries == deployment.queries else replace(deployment, queries=queries)
 
 
 def fragments_of(deployment: Deployment, placement: Placement) -> tuple[Fragment, ...]:
@@ -113,17 +128,19 @@ def _piece(
         fragment.site,
         intakes,
         channels,
-        _fixed_ms(fragment, operators, texts, costs),
+        _fixed_ms(fragment, operators, kept, texts, costs),
         _share(work_ms, taken_per_s),
-        kept is not None and bool(keys_of(kept)) and not updates,
+        kept is not None and gathers(kept) and not updates,
         tuple(outgoing),
         taken_per_s,
         costs.after_ms * _factor(fragment, costs),
     )
 
 
-def _fixed_ms(fragment: Fragment, operators: list[Operator], texts: int, costs: BatchCosts) -> float:
-    base = costs.stateful_ms if fragment.stateful is not None else costs.stateless_ms
+def _fixed_ms(
+    fragment: Fragment, operators: list[Operator], kept: Operator | None, texts: int, costs: BatchCosts
+) -> float:
+    base = costs.stateless_ms if kept is None else costs.state_ms(kind_of_state(kept))
     outputs = len(fragment.outputs) + len(fragment.sinks)
     more = costs.output_ms * max(0, outputs - 1) + costs.text_ms * texts
     more += costs.python_ms * sum(operator.call is not None for operator in operators)

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from weft.plan.judging.batch_costs import REST, BatchCosts
+from weft.plan.judging.batch_costs import REST, BatchCosts, Crowding
 
 CROWDS = tuple(step / 50 for step in range(151))  # 0 to 3
+ROOM_STEPS = 4  # how finely it is tried for how many batches there is room
 AT_ONCE_RANGE_MIN = 1.0
 FACTOR_MIN, FACTOR_MAX = 0.1, 20.0
 ROUNDS = 4
@@ -56,19 +57,23 @@ def under_way(batches: Sequence[Batch]) -> list[float]:
     return [(up_to(one.ended_ms) - up_to(one.began_ms)) / max(1e-9, one.took_ms) for one in batches]
 
 
-def fitted(batches: Sequence[Batch], at_once: Sequence[float], crowd: float) -> tuple[float, dict[str, float], float]:
-    """The crowd that explains batches best, the fixed cost of each fragment in ms, and the relative spread.
+def fitted(
+    batches: Sequence[Batch], at_once: Sequence[float], unless: Crowding, cores: int = 1
+) -> tuple[Crowding, dict[str, float], float]:
+    """The crowding that explains batches best, the fixed cost of each fragment in ms, and the relative spread.
 
     `at_once` says how many batches were under way during each. Where that hardly differs it does not tell what others
-    cost: then it is `crowd`.
+    cost: then it is `unless`. There is room for one batch at least, and for no more than there are cores.
     """
     ranked = sorted(at_once)
     tenth = len(ranked) // 10
     tells = ranked[-1 - tenth] - ranked[tenth] >= AT_ONCE_RANGE_MIN
-    best = min(CROWDS, key=lambda one: _misfit(batches, at_once, one)) if tells else crowd
+    rooms = sorted({1.0 + (cores - 1) * step / ROOM_STEPS for step in range(ROOM_STEPS + 1)})
+    possible = [Crowding(crowd, room) for crowd in CROWDS for room in rooms]
+    best = min(possible, key=lambda one: _misfit(batches, at_once, one)) if tells else unless
     fixed = _fixed(batches, at_once, best)
     errors = [
-        one.took_ms / _slower(best, count) / fixed[one.fragment] - 1.0
+        one.took_ms / best.slower(count) / fixed[one.fragment] - 1.0
         for one, count in zip(batches, at_once, strict=True)
     ]
     # The middle half of the errors, as a deviation: one hiccup is no spread.
@@ -78,21 +83,17 @@ def fitted(batches: Sequence[Batch], at_once: Sequence[float], crowd: float) -> 
     return best, fixed, spread
 
 
-def _slower(crowd: float, count: float) -> float:
-    return 1.0 + crowd * max(0.0, count - 1.0)
-
-
-def _fixed(batches: Sequence[Batch], at_once: Sequence[float], crowd: float) -> dict[str, float]:
+def _fixed(batches: Sequence[Batch], at_once: Sequence[float], crowding: Crowding) -> dict[str, float]:
     alone: dict[str, list[float]] = {}
     for one, count in zip(batches, at_once, strict=True):
-        alone.setdefault(one.fragment, []).append(one.took_ms / _slower(crowd, count))
+        alone.setdefault(one.fragment, []).append(one.took_ms / crowding.slower(count))
     return {name: median(values) for name, values in alone.items()}
 
 
-def _misfit(batches: Sequence[Batch], at_once: Sequence[float], crowd: float) -> float:
-    fixed = _fixed(batches, at_once, crowd)
+def _misfit(batches: Sequence[Batch], at_once: Sequence[float], crowding: Crowding) -> float:
+    fixed = _fixed(batches, at_once, crowding)
     return sum(
-        abs(math.log(max(1.0, one.took_ms)) - math.log(max(1.0, fixed[one.fragment] * _slower(crowd, count))))
+        abs(math.log(max(1.0, one.took_ms)) - math.log(max(1.0, fixed[one.fragment] * crowding.slower(count))))
         for one, count in zip(batches, at_once, strict=True)
     )
 

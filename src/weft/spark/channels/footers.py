@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weft.spark.channels.manifest import Written
 from weft.spark.channels.partitions import COLUMN, WHOLE, Partitioning, with_partition
 from weft.spark.channels.small_batches import write_small
+from weft.spark.storage.disk import Damaged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,6 +49,8 @@ def write_text(records: DataFrame, folder: Path, format_: str, options: dict[str
     counted.write.mode("append").format(format_).options(**options).save(str(folder))
     rows = int(seen.get["rows"])
     files = tuple(_visible(folder)) if rows else ()
+    if rows and not files:
+        raise _gone(folder)
     return Written(rows, sum((folder / name).stat().st_size for name in files), files, {}, folder)
 
 
@@ -56,9 +59,16 @@ def _make(folder: Path) -> None:
     (folder / "_temporary" / "0" / "_temporary").mkdir(parents=True)
 
 
+def _gone(folder: Path) -> Damaged:
+    """What was just written is there: where it is not, it would look like a batch without records."""
+    return Damaged(folder, "is gone while its batch was being written", "the same command writes it again")
+
+
 def _from_footers(folder: Path, measured: list[str], partitions: int = 1) -> Written:
     import pyarrow.parquet as pq
 
+    if not folder.is_dir():
+        raise _gone(folder)
     rows = size = 0
     files: list[str] = []
     parts: list[int] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 import uuid
@@ -21,6 +22,7 @@ from weft.spark.checkpoints.offsets import lines_of
 from weft.spark.storage.disk import Disk, size_and_sum
 
 COMMIT_S_MAX = 10.0
+_VERSIONED = re.compile(r"(\d+)(?:_[^.]*)?\.(?:delta|snapshot|changelog|zip)$")
 
 
 def last_planned(checkpoint: Path) -> int | None:
@@ -79,7 +81,7 @@ def fork(
     if batch is None:
         return
     if keep_state:
-        _link(old / "state", new / "state")
+        _link(old / "state", new / "state", version=batch + 1)
     _link(old / "commits", new / "commits", upto=batch)
     header = lines_of(old, batch)[0]
     (new / "offsets").mkdir(parents=True, exist_ok=True)
@@ -127,13 +129,16 @@ def _as_own(old: Path, new: Path, ticks: Path, disk: Disk) -> None:
             tick(ticks, Path(entry["path"]).stem, disk)
 
 
-def _link(old: Path, new: Path, upto: int | None = None) -> None:
+def _link(old: Path, new: Path, upto: int | None = None, version: int | None = None) -> None:
     """Let a folder's files be another's too, those of batches `upto` one: the old run may commit more meanwhile.
 
-    A commit beyond the offsets would end every run of the new checkpoint, as another's that is under way.
+    A commit beyond the offsets would end every run of the new checkpoint, as another's that is under way. Nor goes
+    state along beyond a `version`: it would be of a batch that was given up, and that the new one cuts otherwise.
     """
 
     def later(_: str, names: list[str]) -> list[str]:
+        if version is not None:
+            return [name for name in names if (found := _VERSIONED.match(name)) and int(found[1]) > version]
         return [name for name in names if upto is not None and not (name.isdigit() and int(name) <= upto)]
 
     if old.is_dir():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.plan.changing.fragments import Fragment
-from weft.plan.dataflow.event_times import Times
+from weft.plan.dataflow.event_times import Origin, Times
 from weft.spark.channels.manifest import END_TIME_US, Written
 from weft.spark.channels.position import BEGINNING, Position, later
 from weft.spark.checkpoints import offsets as batches
@@ -14,7 +14,7 @@ from weft.spark.sources import streams as sources
 from weft.spark.sources.arrivals import Flow
 from weft.spark.sources.kafka import rows_between
 from weft.spark.sources.rate import Clock
-from weft.spec import keys_of
+from weft.spec import gathers
 
 Births = tuple[float, float] | None
 
@@ -84,7 +84,7 @@ class BatchTimes:
         """Whether results wait for the watermark, as those of an aggregate in append mode do."""
         if self.fragment.stateful is None or self.fragment.query is None or self.updates:
             return False
-        return bool(keys_of(self.context.deployment.query(self.fragment.query).operator(self.fragment.stateful)))
+        return gathers(self.context.deployment.query(self.fragment.query).operator(self.fragment.stateful))
 
     def windows_closed(self, entries: list[Entry], offsets: Offsets) -> bool:
         """Whether the end has moved the watermark past every window, where append mode waits for that."""
@@ -98,8 +98,17 @@ class BatchTimes:
         """The time columns of an output that are read off what was written."""
         return [column for column in self.times.columns(stream) if self._is_measured(stream, column)]
 
+    def _origin(self, stream: str, column: str) -> Origin:
+        """Where the time of a column comes from, seen from within the fragment.
+
+        All that leaves a fragment with state is what its stateful operator gives, or was handed on from there: that is
+        no input of the fragment, whose inputs know nothing of its time.
+        """
+        origin, kept = self.times.origin(stream, column), self.fragment.stateful
+        return self.times.origin(self.fragment.stream(kept), column) if origin == "passed" and kept else origin
+
     def _is_measured(self, stream: str, column: str) -> bool:
-        origin = self.times.origin(stream, column)
+        origin = self._origin(stream, column)
         alone = len(self.fragment.inputs) == 1 == len(self.fragment.sources)
         return origin == "measured" or (origin == "passed" and alone)
 
@@ -114,7 +123,7 @@ class BatchTimes:
         last = output.writer.last.times_us if output.writer.last else {}
         times: dict[str, int] = {}
         for column in self.times.columns(output.stream):
-            if self.times.origin(output.stream, column) == "watermark" or column == self.merged:
+            if self._origin(output.stream, column) == "watermark" or column == self.merged:
                 reached: int | None = offsets.watermark_ms * 1000 if offsets.watermark_ms else None
             elif self._is_measured(output.stream, column):
                 reached = written.times_us.get(column)

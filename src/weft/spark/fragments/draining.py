@@ -71,7 +71,8 @@ class DrainingRun(FragmentRun):
     def stop(self, clean: bool = False, tells: Callable[[Standing], None] | None = None) -> bool:
         """Also tell those that go on from here, ahead of the end, where it will be."""
         goes_on = self.query is not None and self.query.isActive and not self.drained()
-        if clean and goes_on and tells is not None:
+        # Where batches are long the next one is not waited for: who goes on from here has its records sooner.
+        if clean and goes_on and tells is not None and not self.writer.durations.are_long():
             self.writer.last.ask(lambda: tells(self.standing(self.writer.last.number)))
         return super().stop(clean)
 

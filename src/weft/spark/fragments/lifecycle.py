@@ -142,6 +142,9 @@ class FragmentRun:
         if self.query is None:
             return False
         if clean:
+            if self.writer.give_up():
+                # Those that it has not begun yet, too.
+                self.session.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(str(self.query.runId))
             self.clean = self.writer.close_cleanly()
         self.writer.close()
         self._wait_for_report()

@@ -1,8 +1,8 @@
-"""How much does a site work that has a cap? No more batches at once, and no more of the time, than its capacity allows.
+"""How much does a site work that has a cap? No more batches at once, and no more a second, than its capacity allows.
 
 Spark's pools share cores out but set no upper bound. A site of capacity 2 has two places in which a batch may be
-worked out, one of capacity 0.5 has one, in which it works half of the time: after a batch that took so long the place
-stays empty as long again. What was not used is not saved up.
+worked out, one of capacity 0.5 has one, in which it does half a second of work in each second: after a batch the place
+stays empty until the site would have needed so long for what its tasks took. What was not used is not saved up.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Places:
                 return place
         return None
 
-    def give(self, place: int, began_s: float, now_s: float) -> None:
+    def give(self, place: int, began_s: float, now_s: float, worked_s: float) -> None:
         """A batch is over: its place is free when as much time has passed as the site would have needed for it."""
-        self._free_s[place] = began_s + (now_s - began_s) / self.speed
+        self._free_s[place] = max(now_s, began_s + worked_s / self.speed)
 
 
 class Pace:
@@ -47,17 +47,22 @@ class Pace:
         self._lock = threading.Lock()
         self._queue: deque[object] = deque()
         self._held: dict[int, float] = {}
-        self._used_s = 0.0
+        self._used_s = self._told_s = 0.0
 
     def used_s(self) -> float:
-        """Seconds that batches have held places so far, each place by itself."""
+        """Seconds of work so far; of a batch under way, the time for which it has held its place."""
         with self._lock:
             now_s = self._clock_s()
-            return self._used_s + sum(now_s - began_s for began_s in self._held.values())
+            used_s = self._used_s + sum(now_s - began_s for began_s in self._held.values())
+            self._told_s = max(self._told_s, used_s)  # a batch may turn out to have been less work than it seemed
+            return self._told_s
 
     @contextmanager
-    def turn(self, over: Callable[[], bool]) -> Iterator[bool]:
-        """Wait for a place, and hold it; False, without one, where it is `over` before that."""
+    def turn(self, over: Callable[[], bool], worked_s: Callable[[], float | None] = lambda: None) -> Iterator[bool]:
+        """Wait for a place, and hold it; False, without one, where it is `over` before that.
+
+        `worked_s` is what the tasks of the batch took, asked when it is over; None, as long as it has held the place.
+        """
         place = self._wait(over)
         if place is None:
             yield False
@@ -68,10 +73,13 @@ class Pace:
         try:
             yield True
         finally:
+            took_s = worked_s()
             with self._lock:
                 now_s = self._clock_s()
-                self._places.give(place, began_s, now_s)
-                self._used_s += now_s - self._held.pop(place)
+                took_s = now_s - began_s if took_s is None else took_s
+                self._places.give(place, began_s, now_s, took_s)
+                self._used_s += took_s
+                del self._held[place]
 
     def _wait(self, over: Callable[[], bool]) -> int | None:
         ticket = object()

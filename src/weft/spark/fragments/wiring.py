@@ -40,7 +40,10 @@ BARRIER = f"NOT {GHOST} OR uuid() = ''"
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What all fragments of a run share; `pace` is that of the site, where it has a cap."""
+    """What all fragments of a run share; `pace` is that of the site, where it has a cap.
+
+    `worked_s` tells what a query's tasks took since it was last asked of it; None where that is not known.
+    """
 
     deployment: Deployment
     folders: Folders
@@ -48,6 +51,7 @@ class RunContext:
     ways: Callable[[str, str], Way | None] = lambda _stream, _site: None
     measured: bool = True
     pace: Pace | None = None
+    worked_s: Callable[[str], float | None] = lambda _query: None
 
 
 @dataclass(frozen=True, slots=True)

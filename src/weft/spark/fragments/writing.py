@@ -28,6 +28,7 @@ from weft.spark.fragments.batch_input import BatchInput, BatchInputs
 from weft.spark.fragments.batch_records import BatchRecords, shared
 from weft.spark.fragments.batch_times import BatchTimes
 from weft.spark.fragments.counts import BatchCounts
+from weft.spark.fragments.durations import Durations
 from weft.spark.fragments.last_batch import LastBatch
 from weft.spark.fragments.late import LateRecords
 from weft.spark.fragments.late_parts import late_of_parts
@@ -74,6 +75,7 @@ class BatchWriter:
         self.left_out: list[Output] = []
         self.batches: deque[BatchCounts] = deque(maxlen=BATCHES_KEPT)
         self.last = LastBatch()
+        self.durations = Durations()
         self.rehearsed: int | None = None
         self.sync_ms: deque[tuple[int, float]] = deque(maxlen=BATCHES_KEPT)  # by batch, until somebody has looked
         self.ledger: Ledger | None = None
@@ -85,6 +87,7 @@ class BatchWriter:
         self._turn_came = threading.Event()
         self._closing = False
         self._broken_off = False
+        self._given_up = self._gives = False
         self._concluding = threading.Lock()
         self._left_open = False
         self._was_closed = threading.Event()  # what an epoch before had left open
@@ -138,6 +141,14 @@ class BatchWriter:
         with self._concluding:
             self._closing = self._broken_off = True
         self._beside.shutdown(wait=False)
+
+    def give_up(self) -> bool:
+        """Let a batch that has long to go be done by those who go on from here, unless some of it is committed."""
+        with self._concluding:
+            if self._gives or self.last.number is not None or not self.durations.has_long_to_go():
+                return False
+            self._closing = self._given_up = True
+            return True
 
     def close_cleanly(self) -> bool:
         """Begin no batch after the one under way; whether all that was written, here or before, is committed."""
@@ -202,10 +213,12 @@ class BatchWriter:
             with self._place(), self._lock:
                 if self._closing:
                     raise Closed(f"{self.fragment.id} ends before batch {batch}")
+                self._gives = False
                 self.last.begins(batch)
                 self._write_batch(frame, batch, ahead)
                 self._wait_until_begun()
                 self._conclude(batch)
+                self.durations.is_over()
                 self._was_closed.set()
                 self.sync_ms.append((batch, 1000 * (spent_s() - waited_s + self._waited_s)))
                 if self.last.is_over(batch):
@@ -213,6 +226,7 @@ class BatchWriter:
         except Exception:
             if self._begun is not None:
                 wait([self._begun])
+            self.durations.is_off()
             # What a stop breaks off is no failure, and Spark chokes on the long story that would be told of it.
             if self._closing:
                 raise Closed(f"{self.fragment.id} ends in batch {batch}") from None
@@ -243,7 +257,9 @@ class BatchWriter:
     def _place(self) -> AbstractContextManager[object]:
         """Where the site has a cap, a place to work in; one that is to end does not wait for it."""
         pace = self.context.pace
-        return nullcontext() if pace is None else pace.turn(lambda: self._closing)
+        if pace is None:
+            return nullcontext()
+        return pace.turn(lambda: self._closing, lambda: self.context.worked_s(self.late.name))
 
     def _conclude(self, batch: int) -> None:
         """Leave a batch to Spark, which commits and then reports it; one that an end overtook is done again instead.
@@ -251,9 +267,9 @@ class BatchWriter:
         Else it could be committed and never reported: what Spark counted of it would be told nowhere.
         """
         with self._concluding:
-            if self._broken_off:
+            if self._broken_off or self._given_up:
                 raise Closed(f"{self.fragment.id} ends in batch {batch}")
-            self.concluded = batch
+            self._gives, self.concluded = True, batch
 
     @property
     def has_written(self) -> bool:
@@ -293,6 +309,8 @@ class BatchWriter:
 
     def _write_batch(self, frame: DataFrame, batch: int, ahead: Mapping[str, Written]) -> None:
         brought = self.inputs.of(batch)
+        counts = [one.rows for one in brought.arrivals.values()]
+        self.durations.begins(None if None in counts else sum(one or 0 for one in counts))
         waiting = [output for output in self.outputs if not output.writer.written(batch)]
         committed = {  # by an epoch before
             output.operator: output.writer.last.rows
@@ -373,6 +391,10 @@ class BatchWriter:
             output.writer.discard(written)
 
     def _commit(self, output: Output, batch: int, written: Written, told: ManifestFacts) -> None:
+        with self._concluding:
+            if self._given_up:
+                raise Closed(f"{self.fragment.id} ends before batch {batch}")
+            self._gives = True
         if self.ledger is not None and self._settled != batch:
             self._wait_until_begun()
             self.ledger.settle(batch)

@@ -2,20 +2,20 @@
 
 Hadoop sets the mode of every file and folder that it makes. Without its native library, which pip's pyspark lacks, it
 starts `chmod` for that, for every file of a checkpoint. All of these ask for what the umask of the process has given
-already (`storage/private.py`). So local paths get a file system whose `setPermission` passes over that case. It is
-compiled by Janino, which Spark brings along for its own code; where that fails, files are written as before.
+already (`storage/private.py`). So local paths get a file system whose `setPermission` passes over that case. Where
+that cannot be compiled (`compiled.py`), files are written as before.
 """
 
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-SOURCE = Path(__file__).parent / "java" / "PrivateFiles.java"
+from weft.spark.session.compiled import compiled
+
 CLASS = "weft.PrivateFiles"
 LOCAL = "file:///"
 
@@ -32,13 +32,7 @@ def write_without_chmod(session: SparkSession) -> bool:
 
 def _put_in_place(context: Any) -> None:
     jvm, gateway = context._jvm, context._gateway
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(SOURCE.read_text(encoding="utf-8"))
-    made = compiler.getClassLoader().loadClass(CLASS)
-    files = made.getDeclaredConstructor(gateway.new_array(jvm.java.lang.Class, 0)).newInstance(
-        gateway.new_array(jvm.java.lang.Object, 0)
-    )
+    files = compiled(context, CLASS.rpartition(".")[2])
     where, conf = jvm.java.net.URI.create(LOCAL), context._jsc.hadoopConfiguration()
     files.initialize(where, conf)
     # Hadoop keeps one file system for each scheme and user. To hand it another is open only to its own package.

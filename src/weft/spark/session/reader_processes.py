@@ -149,6 +149,9 @@ def main() -> None:
         for name in PRELOADED:
             __import__(name)
         forker.serve()
+    except FileNotFoundError:
+        if folder.is_dir():
+            raise  # else the parent ended before anything was asked, and has tidied up
     finally:
         forker.close()
 

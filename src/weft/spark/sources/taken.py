@@ -34,8 +34,10 @@ def refuse_doubled(lists: Path, after: int, upto: int) -> None:
 
 
 def refuse_gone(lists: Path, after: int, upto: int) -> None:
-    """Refuse a batch of which a file is gone: Spark would read the others, and say nothing."""
-    gone = next((path for path in _of_batch(lists, after, upto) if not os.path.exists(path)), None)
+    """Refuse a batch of which a file is gone: Spark would not tell; or is a pipe, whose end it would wait for."""
+    gone = next((path for path in _of_batch(lists, after, upto) if not os.path.isfile(path)), None)
+    if gone is not None and os.path.exists(gone):
+        raise Damaged(gone, "is no file that can be read to its end", "move it away; the same command goes on")
     if gone is not None:
         remedy = "bring it back, or put an empty file in its place to leave it out; the same command goes on"
         raise Damaged(gone, "is gone, though it was not read to its end", remedy)

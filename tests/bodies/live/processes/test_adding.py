@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.bodies.live.processes.test_processes import COLUMNS, FILE, WAIT_S_MAX, Agents, Desk, Engine, until
+from tests.cli.cli_files import weft as command
 from weft.bodies.live import steering
 from weft.bodies.live.processes.agent import AgentProcess
 from weft.model import Deployment, dataflow
@@ -127,6 +128,22 @@ def test_who_comes_back_knows_what_came_and_what_went(sites: Sites) -> None:
     second.run.stop()
     until(sites.over)
     assert second.error is None
+
+
+def test_apply_brings_what_runs_to_its_file_also_in_processes(sites: Sites) -> None:
+    desk = Desk(sites)
+    until(desk.runs)
+    sites.file.write_text(FILE + IN_FILE)
+    applied = command("apply", sites.file, "--yes", "--state", str(sites.state))
+    assert applied.exit_code == 0, applied.stdout + applied.stderr
+    assert "p.small" in [name for name, _ in sites.engines["core"].launched]
+    sites.file.write_text(FILE[: FILE.index("  - name: q")] + IN_FILE)
+    applied = command("apply", sites.file, "--yes", "--state", str(sites.state))
+    assert applied.exit_code == 0, applied.stdout + applied.stderr
+    assert [query.name for query in desk.run.deployment.queries] == ["p"]
+    desk.run.stop()
+    until(sites.over)
+    assert desk.error is None
 
 
 def again(sites: Sites, site: str) -> None:

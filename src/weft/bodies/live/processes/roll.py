@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from weft.bodies.live.state import AGENTS, DESK_FILE, CannotRun, State, open_lock
+from weft.bodies.live.state import AGENTS, DESK_FILE, CannotRun, State, open_lock, write_lock
 from weft.model import Deployment
 from weft.spec import as_plain
 
@@ -54,10 +54,7 @@ def lock_site(state: Path, site: str) -> IO[str]:
         pid = handle.read().strip() or "unknown"
         handle.close()
         raise CannotRun(f"site {site} of {state} runs already, in process {pid}; `weft stop` ends it") from error
-    handle.seek(0)
-    handle.truncate()
-    handle.write(str(os.getpid()))
-    handle.flush()
+    write_lock(handle)
     return handle
 
 

@@ -48,6 +48,7 @@ from weft.bodies.twin.loop.columns import (
     POKED,
     RANK,
     RELEASED,
+    ROOM,
     SEQ,
     SERVING,
     SHARED,
@@ -90,7 +91,7 @@ def weigh_batch(m: Any, x: Any, s: int) -> None:
     n = m[s + BATCHES_N]
     m[s + BATCHES_N] = n + 1
     m[UNDER_WAY] += 1
-    x[m[s + SPEED]] = 1.0 / (1.0 + x[shared + CROWD] * np.float64(m[UNDER_WAY] - 1))
+    x[m[s + SPEED]] = 1.0 / (1.0 + x[shared + CROWD] * max(0.0, np.float64(m[UNDER_WAY]) - x[shared + ROOM]))
     scatter = max(0.3, 1.0 + x[shared + SPREAD] * normal(np.uint64(m[s + KEY_BATCH]), n))
     m[s + FIXED] = np.int64(np.float64(m[s + BASE] + m[s + EXTRA]) * scatter + 0.5)
     m[s + EXTRA] = np.int64(np.float64(m[s + EXTRA]) * x[shared + COOLING])

@@ -51,7 +51,7 @@ BASE, EXTRA, BATCHES_N, KEY_BATCH, CLOSES, KEPT, KEPT_END, AFTER = range(24, 32)
 SITE_SIZE = 32
 EMPTY = 2  # BATCHING, without records
 GIVEN = 2  # more in BATCHING: its results have left
-CROWD, SPREAD, COOLING = range(3)  # in x, from SHARED on
+CROWD, SPREAD, COOLING, ROOM = range(4)  # in x, from SHARED on
 AREA = 1  # in x, after its speed: beyond what 64 bits count where a million records wait for hours
 FREE_FROM = STARTED  # ahead: when all that has come will be served
 

@@ -52,6 +52,7 @@ class Layout:
     followers: dict[tuple[str, str], list[int]]  # sinks without a site of their own, by their operator
     instances: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # of operators that have had several
     recut: Mapping[tuple[tuple[str, str], str], Mapping[str, Recut]] = field(default_factory=dict)
+    room: float = 1.0
 
 
 def lay_out(
@@ -140,7 +141,7 @@ def _shared(a: Arena, shared: Shared | None, sites: dict[str, int], seed: int) -
     a.scalars({c.SHARED: c.NOBODY})
     if shared is None:
         return
-    a.scalars({c.SHARED: a.floats(shared.crowd, shared.spread, shared.cooling)})
+    a.scalars({c.SHARED: a.floats(shared.crowd, shared.spread, shared.cooling, shared.room)})
     for name, place in shared.places.items():
         s = sites[name]
         a.set(s, c.KEPT, c.NOBODY)

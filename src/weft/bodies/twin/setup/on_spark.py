@@ -34,7 +34,7 @@ from weft.model import (
 from weft.plan.changing.fragments import Fragment, source_of
 from weft.plan.dataflow.rates import ideal_rates
 from weft.plan.judging.batch_costs import BatchCosts
-from weft.plan.judging.batch_pieces import BatchPiece, fragments_of, pieces_of
+from weft.plan.judging.batch_pieces import BatchPiece, fragments_of, pieces_of, with_expected
 
 SEPARATOR = "/"
 LOOKS = 2.0  # a fragment that waits looks at every so many times the mean time until it sees a commit
@@ -65,6 +65,7 @@ class OnSpark:
 
 def on_spark(deployment: Deployment, placement: Placement, costs: BatchCosts) -> OnSpark:
     """The deployment with a place for every fragment."""
+    deployment = with_expected(deployment)
     fragments = fragments_of(deployment, placement)
     rates = ideal_rates(deployment)
     pieces = {piece.id: piece for piece in pieces_of(deployment, fragments, rates, costs)}
@@ -93,6 +94,7 @@ def on_spark(deployment: Deployment, placement: Placement, costs: BatchCosts) ->
             for place, piece in places.pieces.items()
         },
         places.recut,
+        costs.room,
     )
     return OnSpark(made, Placement({node.stream: homes[node.stream] for node in dataflow(made).nodes}), shared)
 

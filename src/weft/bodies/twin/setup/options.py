@@ -38,7 +38,7 @@ class Recut:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Sites that share one machine, by name: how much longer a batch takes for each other one, and how it scatters.
+    """Sites that share one machine, by name: how much longer a batch takes for each one beyond `room`, and its scatter.
 
     `cooling` is the share that is left, with each further batch, of what the first took more. `recut`: what becomes of
     sites where an operator has gone to one of them.
@@ -49,6 +49,7 @@ class Shared:
     cooling: float
     places: Mapping[str, SharedPlace]
     recut: Mapping[tuple[tuple[str, str], str], Mapping[str, Recut]] = field(default_factory=dict)
+    room: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
