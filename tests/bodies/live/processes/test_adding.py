@@ -13,6 +13,7 @@ import pytest
 from tests.bodies.live.processes.test_processes import COLUMNS, FILE, WAIT_S_MAX, Agents, Desk, Engine, until
 from tests.cli.cli_files import weft as command
 from weft.bodies.live import steering
+from weft.bodies.live.processes import agent
 from weft.bodies.live.processes.agent import AgentProcess
 from weft.model import Deployment, dataflow
 from weft.model.wishes import RemoveQuery
@@ -75,6 +76,7 @@ class Sites(Agents):
 @pytest.fixture
 def sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sites]:
     monkeypatch.setattr(steering, "PAUSE_KNOWN_S", 0.0)  # nothing is ever committed here
+    monkeypatch.setattr(agent, "ANNOUNCE_S", 0.1)  # most of these tests is waiting for what is said once a second
     (tmp_path / "weft.yaml").write_text(FILE)
     (tmp_path / "in").mkdir()
     made = Sites(tmp_path)
