@@ -24,7 +24,7 @@ from weft.plan.composing.graphs import assured, divided, merged, ranked, worth_k
 from weft.plan.composing.points import joins, needed, results, sharable
 from weft.plan.composing.refusing import why_refused
 from weft.plan.composing.values import SILENCE, Broken, Graph, Level, QueryPlan
-from weft.protocol.composing.branches import Branch, branch_on, branch_to, least_broken
+from weft.protocol.composing.branches import Branch, branch_on, branch_to, least_broken, shared_names
 from weft.protocol.composing.words import (
     Admitted,
     Answer,
@@ -239,13 +239,13 @@ class Composer(Machine):
     def starts(self, quest: Quest, points: tuple[str, ...]) -> list[Branch]:
         """Where probing begins: at what is shared, and at what reads sources."""
         origins = {one.name: one.site for one in quest.plan.origins}
-        to = next((one.site for one in results(quest.plan)), "")
+        to, shared = next((one.site for one in results(quest.plan)), ""), shared_names(quest)
         found: list[Branch] = []
         for piece in quest.plan.pieces:
             if piece.name in points:
                 found.append(branch_on(quest, piece.name, self.network, to))
             elif piece.name in quest.takes:
-                found += [branch_to(quest, piece, name, origins[name], self.network)
+                found += [branch_to(quest, piece, name, origins[name], self.network, shared)
                           for name in piece.inputs if name in origins]  # fmt: skip
         return found
 
