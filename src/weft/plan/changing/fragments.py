@@ -16,6 +16,7 @@ from typing import Any
 
 from weft.model import Dataflow, Deployment, Node, Placement, Query, dataflow
 from weft.plan.changing.fusing import Group, fuse
+from weft.plan.dataflow.asked_columns import unasked
 from weft.plan.dataflow.event_times import Passes, Stateful, watermark_of
 
 Relays = Mapping[tuple[str, str, str], str]
@@ -26,7 +27,8 @@ class Fragment:
     """Operators on one site, run as one Spark streaming query; a relay has no operators.
 
     Trunk and the first query's branches are named as that query does, branches of other queries by their streams.
-    `relayed` tells which operator reads which source through a relay's stream, where it does not read it directly.
+    `relayed` tells which operator reads which source through a relay's stream, where it does not read it directly;
+    `empty` are columns of its outputs that nobody asks for who reads them: they travel as nulls.
     """
 
     id: str
@@ -40,6 +42,7 @@ class Fragment:
     outputs: tuple[str, ...]
     sinks: tuple[str, ...]
     relayed: tuple[tuple[str, str], ...] = ()
+    empty: tuple[tuple[str, str], ...] = ()
 
     @property
     def query(self) -> str | None:
@@ -96,7 +99,22 @@ def cut(
         Fragment(stream, deployment.source(name).site, (), (), (), None, (name,), (), (stream,), ())
         for stream, name in relayed.items()
     ]
-    return (*first, *fragments)
+    return tuple(_without_unasked(deployment, one) for one in (*first, *fragments))
+
+
+def _without_unasked(deployment: Deployment, fragment: Fragment) -> Fragment:
+    """A fragment that knows which columns need not travel; all do unless queries share."""
+    share = deployment.control.share
+    if share is None or not share.on or not fragment.outputs:
+        return fragment
+    flow, empty = dataflow(deployment), []
+    for stream in fragment.outputs:
+        named, within = source_of(stream), set(fragment.streams)
+        away = any(outlet.name not in fragment.sinks for outlet in flow.shown(named))
+        readers = [node for node in flow.readers(named) if node.stream not in within]
+        if readers and not away:
+            empty += [(stream, name) for name in unasked(deployment, named, readers)]
+    return replace(fragment, empty=tuple(empty))
 
 
 def each_alone(deployment: Deployment, placement: Placement, relays: Relays) -> tuple[Fragment, ...]:
