@@ -10,7 +10,7 @@ makes for both (`control.share`) are branches of the fragment that makes it, und
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,14 +107,30 @@ def _without_unasked(deployment: Deployment, fragment: Fragment) -> Fragment:
     share = deployment.control.share
     if share is None or not share.on or not fragment.outputs:
         return fragment
-    flow, empty = dataflow(deployment), []
-    for stream in fragment.outputs:
-        named, within = source_of(stream), set(fragment.streams)
-        away = any(outlet.name not in fragment.sinks for outlet in flow.shown(named))
-        readers = [node for node in flow.readers(named) if node.stream not in within]
-        if readers and not away:
-            empty += [(stream, name) for name in unasked(deployment, named, readers)]
-    return replace(fragment, empty=tuple(empty))
+    empty = tuple((stream, name) for stream in fragment.outputs for name in _unasked(deployment, fragment, stream))
+    return replace(fragment, empty=empty)
+
+
+def _unasked(deployment: Deployment, fragment: Fragment, stream: str) -> tuple[str, ...]:
+    """The columns of an output that nobody asks for who reads it outside of its fragment."""
+    flow, named, within = dataflow(deployment), source_of(stream), set(fragment.streams)
+    away = any(outlet.name not in fragment.sinks for outlet in flow.shown(named))
+    readers = [node for node in flow.readers(named) if node.stream not in within]
+    return unasked(deployment, named, readers) if readers and not away else ()
+
+
+def not_sent(deployment: Deployment, fragments: Iterable[Fragment]) -> str | None:
+    """Which column a deployment asks for that fragments, cut for another, do not send; None where all is sent."""
+    flow = dataflow(deployment)
+    return next(
+        (
+            f"`{name}` of {stream} was not sent so far, as nobody asked for it"
+            for fragment in fragments
+            for stream, name in fragment.empty
+            if flow.readers(source_of(stream)) and name not in _unasked(deployment, fragment, stream)
+        ),
+        None,
+    )
 
 
 def each_alone(deployment: Deployment, placement: Placement, relays: Relays) -> tuple[Fragment, ...]:
@@ -162,7 +178,13 @@ def without_unused(fragments: tuple[Fragment, ...], flow: Dataflow) -> tuple[Fra
         left.append(replace(one, queries=queries, trunk=trunk, branches=branches, sinks=shown, relayed=relayed))
     while True:
         read = {stream for one in left for stream in one.channels}
-        less = [replace(one, outputs=tuple(stream for stream in one.outputs if stream in read)) for one in left]
+        less = [
+            replace(
+                one, outputs=tuple(stream for stream in one.outputs if stream in read),
+                empty=tuple(held for held in one.empty if held[0] in read),
+            )
+            for one in left
+        ]  # fmt: skip
         less = [one for one in less if one.operators or one.sinks or one.outputs]
         if less == left:
             return tuple(left)
