@@ -77,3 +77,16 @@ def test_only_what_others_read_counts_for_a_fragment_and_only_where_queries_shar
     assert found["q.a"].empty == (("q.a", "ts"), ("q.a", "v"))
     assert pieces(of(given), a="y", near="y", far="y")["s"].empty == ()
     assert pieces(of(given, control=Control()), a="x", near="x", far="y")["q.a"].empty == ()
+
+
+def test_a_relay_sends_what_is_read_through_it_and_a_sink_elsewhere_gets_all() -> None:
+    given = of(
+        query(op("near", "s"), name="n"),
+        query(op("far", "s", sql="SELECT v FROM s"), name="f"),
+        query(op("shown", "s"), name="t", to="y"),
+    )
+    homes = placed().put("n.near", "x", "").put("f.far", "y", "").put("t.shown", "x", "")
+    found = {one.id: one for one in cut(given, homes, lambda _, one: is_stateful(one), passes_by_sql)}
+    assert found["s"].empty == (("s", "ts"), ("s", "k"))
+    assert found["t.shown"].outputs == ("t.shown",)
+    assert found["t.shown"].empty == ()

@@ -99,35 +99,43 @@ def cut(
         Fragment(stream, deployment.source(name).site, (), (), (), None, (name,), (), (stream,), ())
         for stream, name in relayed.items()
     ]
-    return tuple(_without_unasked(deployment, one) for one in (*first, *fragments))
-
-
-def _without_unasked(deployment: Deployment, fragment: Fragment) -> Fragment:
-    """A fragment that knows which columns need not travel; all do unless queries share."""
+    whole = (*first, *fragments)
     share = deployment.control.share
-    if share is None or not share.on or not fragment.outputs:
-        return fragment
-    empty = tuple((stream, name) for stream in fragment.outputs for name in _unasked(deployment, fragment, stream))
-    return replace(fragment, empty=empty)
+    return _without_unasked(deployment, whole) if share is not None and share.on else whole
 
 
-def _unasked(deployment: Deployment, fragment: Fragment, stream: str) -> tuple[str, ...]:
-    """The columns of an output that nobody asks for who reads it outside of its fragment."""
-    flow, named, within = dataflow(deployment), source_of(stream), set(fragment.streams)
-    away = any(outlet.name not in fragment.sinks for outlet in flow.shown(named))
-    readers = [node for node in flow.readers(named) if node.stream not in within]
-    return unasked(deployment, named, readers) if readers and not away else ()
+def _without_unasked(deployment: Deployment, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+    """Fragments that know which columns of their outputs need not travel."""
+    return tuple(
+        replace(one, empty=tuple(
+            (stream, name) for stream in one.outputs for name in _unasked(deployment, fragments, stream)
+        ))
+        for one in fragments
+    )  # fmt: skip
 
 
-def not_sent(deployment: Deployment, fragments: Iterable[Fragment]) -> str | None:
+def _unasked(deployment: Deployment, fragments: Iterable[Fragment], stream: str) -> tuple[str, ...]:
+    """The columns of a stream between fragments that none of those asks for who read it."""
+    flow, named, readers = dataflow(deployment), source_of(stream), []
+    for one in fragments:
+        if stream in one.channels and not one.operators:
+            return ()  # it goes to a sink
+        if stream in one.channels:
+            nodes = [(name, flow.node(one.stream(name))) for name in one.operators if flow.makes(one.stream(name))]
+            through = {name for name, relay in one.relayed if relay == stream}
+            readers += [node for name, node in nodes if named in node.inputs and (flow.makes(named) or name in through)]
+    return unasked(deployment, named, readers) if readers else ()
+
+
+def not_sent(deployment: Deployment, fragments: tuple[Fragment, ...]) -> str | None:
     """Which column a deployment asks for that fragments, cut for another, do not send; None where all is sent."""
-    flow = dataflow(deployment)
+    read = {stream for one in fragments for stream in one.channels if one.operators}
     return next(
         (
             f"`{name}` of {stream} was not sent so far, as nobody asked for it"
             for fragment in fragments
             for stream, name in fragment.empty
-            if flow.readers(source_of(stream)) and name not in _unasked(deployment, fragment, stream)
+            if stream in read and name not in _unasked(deployment, fragments, stream)
         ),
         None,
     )
