@@ -74,5 +74,5 @@ def test_columns_that_do_not_travel_are_null_whether_fetched_or_spark_s(spark: A
     for one in (held.without({"k", "s"}), without(frame, {"k", "s"})):
         assert one.columns == ["id", "k", "s"]
         assert [(field.name, field.dataType) for field in one.schema] == [(f.name, f.dataType) for f in frame.schema]
-        assert one.toArrow().to_pylist() == [{"id": at, "k": None, "s": None} for at in range(5)]
+        assert one.toArrow().to_pylist() == [{"id": at, "k": None, "s": {"a": at, "b": "x"}} for at in range(5)]
     assert held.without({"k"}).filter("id > 3").collect()[0].asDict() == {"id": 4, "k": None, "s": (4, "x")}
