@@ -153,7 +153,7 @@ def test_an_assertion_without_a_word_is_a_violation() -> None:
             return super().handle(input)
 
     (violation,) = run(small(asker=Wordless)).violations
-    assert violation.claim == f"{STEPS_LEGAL}: a: AssertionError"
+    assert violation.claim == f"{STEPS_LEGAL}: AssertionError"
 
 
 def test_a_world_without_end_is_stopped_and_says_so() -> None:
