@@ -159,7 +159,7 @@ def only_the_last_answered(taken: Taken) -> bool:
 
 def silent_is_away(taken: Taken) -> bool:
     """Whether nobody is asked again who did not answer."""
-    if not isinstance(taken.input, TimerFired) or taken.input.name not in taken.before.asking:
+    if not isinstance(taken.input, TimerFired) or taken.input.name not in getattr(taken.before, "asking", ()):
         return True
     return taken.after.rows[taken.before.asking[taken.input.name].asked[-1]].state not in ("new", "here")
 
