@@ -10,8 +10,8 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
-# Two test processes at most, each with a Spark of its own and whole files; the longest files come first.
-IN_TWO := -n auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder
+# Two test processes at most have a Spark, another has files without (tests/sharing_out.py); the longest files come first.
+SHARED_OUT := -n auto --dist loadfile --no-loadscope-reorder
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 
 help:
@@ -81,10 +81,15 @@ lint: setup
 	echo "mypy"
 	$(BIN)/mypy
 
-test: lint
+test: setup
 	$(FIND_JAVA)
+	$(BIN)/python -m tests.compiling >/dev/null 2>&1 & compiling=$$!
+	trap 'kill "$$compiling" 2>/dev/null || true' EXIT
+	$(MAKE) --no-print-directory lint
+	wait "$$compiling" || echo "inner loops were not compiled ahead: python -m tests.compiling says why"
+	trap - EXIT
 	echo "pytest"
-	$(BIN)/python -m pytest $(IN_TWO)
+	$(BIN)/python -m pytest $(SHARED_OUT)
 
 bench: setup
 	$(FIND_JAVA)

@@ -3,11 +3,12 @@
     python -m benchmarks.processes [--short] [--json]
 
 Each form (all sites in one process; processes over folders, mirrors, Kafka) runs the same two files, by turns. Hop:
-one query's results at site a, and those of another at site b that reads its stream; the median latency of the second
-less that of the first is what lies between two commits. What was born while a fragment's first batches ran is left
-out: what is asked is a hop between warm processes. Move: a windowed operator goes to and fro between the two sites;
-its pause is from the last commit before to the first after. Start: five sites of one operator each, in processes, from
-the command to the moment that all run; memory is what all processes have to themselves, and their shares of the rest.
+one query's results at site a, and those of another at site b that reads its stream; the median time from the commit of
+a batch of the one to the commit of what the other made of it. What is asked is a hop between warm processes: while
+Java compiles what runs often (`warm_s`), nothing counts. Move: a windowed operator goes to and fro between the two
+sites; its pause is from the last commit before to the first after. Start: five sites of one operator each, in
+processes, from the command to the moment that all run; memory is what all processes have to themselves, and their
+shares of the rest.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from typing import Any
 from benchmarks._bench import Found, Setting, go, line, ratios, spread, turns
 from weft.spark.kafka.broker import Broker, NoBroker, down, up
 from weft.spark.kafka.jars import NoJars
+from weft.spark.storage.disk import Damaged, read_sealed
 
 ONE = "one process"
 START_S_MAX = 600.0
+LOOK_S = 1.0
 SITES = """
 weft: 1
 sites: [{name: a}, {name: b}]
@@ -70,18 +73,44 @@ def text_of(body: str, form: str, broker: Broker | None, rate_per_s: float) -> s
     return SITES + body.replace("RATE", str(rate_per_s)) + channels
 
 
-def run(folder: Path, text: str, form: str, seconds: float) -> dict[str, Any]:
-    """The summary of a run, started as a user would."""
+def begun(folder: Path, text: str, form: str, seconds: float) -> subprocess.Popen[bytes]:
+    """A run, started as a user would; what it tells is in `told`, beside its file."""
     folder.mkdir(parents=True)
     (folder / "weft.yaml").write_text(text)
     words = ["run", str(folder / "weft.yaml"), "--seconds", str(seconds), "--json"]
     words += [] if form == ONE else ["--processes"]
-    done = subprocess.run([sys.executable, "-m", "weft", *words], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    found: dict[str, Any] = json.loads(done.stdout)
+    with open(folder / "told", "wb") as told, open(folder / "log", "wb") as log:
+        return subprocess.Popen([sys.executable, "-m", "weft", *words], stdout=told, stderr=log)
+
+
+def ended(run: subprocess.Popen[bytes], folder: Path) -> dict[str, Any]:
+    """The summary of a run, once it has ended."""
+    if run.wait():
+        raise RuntimeError((folder / "log").read_text()[-2000:])
+    found: dict[str, Any] = json.loads((folder / "told").read_text())
     shutil.rmtree(folder)
     return found
+
+
+def hop(folder: Path, form: str, broker: Broker | None, setting: Setting) -> float:
+    """The median time from a commit at the one site to the commit of what the other made of it, once both are warm."""
+    text = text_of(HOP, form, broker, setting["rate_per_s"])
+    run = begun(folder, text, form, setting["warm_s"] + setting["seconds"])
+    near: dict[float, float] = {}  # of each sink: when the newest record of a commit was born, and when that was
+    far: dict[float, float] = {}
+    seen: set[Path] = set()
+    while run.poll() is None:
+        for name, commits in (("near", near), ("far", far)):
+            for path in set(folder.glob(f".{name}.weft/manifests/[0-9]*")) - seen:
+                with suppress(OSError, Damaged):
+                    told = read_sealed(path)
+                    seen.add(path)
+                    if told.get("birth_ms"):
+                        commits[told["birth_ms"][1]] = told["committed_ms"]
+        time.sleep(LOOK_S)
+    ended(run, folder)
+    warm_ms = min(near.values()) + setting["warm_s"] * 1000
+    return statistics.median(at - near[born] for born, at in far.items() if born in near and near[born] >= warm_ms)
 
 
 def measure(setting: Setting) -> Found:
@@ -94,19 +123,20 @@ def measure(setting: Setting) -> Found:
         forms = [form for form in setting["forms"] if form != "kafka" or broker is not None]
         hops: dict[str, list[float]] = {form: [] for form in forms}
         pauses: dict[str, list[float]] = {form: [] for form in forms}
-        for number, form, counts in turns(forms, setting["rounds"], 0):
+        for number, form, _ in turns(forms, setting["rounds"], 0):
             folder = work / f"{form.split()[0]}-{number}"
-            found = run(folder / "hop", text_of(HOP, form, broker, setting["rate_per_s"]), form, setting["seconds"])
-            told = {name: query["after_start_ms"]["p50"] for name, query in found["queries"].items()}
-            hops[form] += [told["far"] - told["near"]] if counts else []
-            pauses[form].append(pause(folder / "move", form, broker, setting))
+            hops[form].append(hop(folder / "hop", form, broker, setting))
+            pauses[form] += [pause(folder / "move", form, broker, setting)] if setting["moves"] else []
+            words = f"{form}: a hop {hops[form][-1]:.0f} ms, pause of a move {[round(one) for one in pauses[form]]} ms"
+            print(words, file=sys.stderr, flush=True)  # all of them take minutes
         others = [form for form in forms if form != ONE and ONE in forms]
         result: Found = {
             "hop_ms": {form: spread(hops[form], 1) for form in forms},
             "hop_ratio": {form: ratios(hops[form], hops[ONE]) for form in others},
-            "pause_ms": {form: spread(pauses[form], 0) for form in forms},
-            "pause_ratio": {form: ratios(pauses[form], pauses[ONE]) for form in others},
         }
+        if setting["moves"]:
+            result["pause_ms"] = {form: spread(pauses[form], 0) for form in forms}
+            result["pause_ratio"] = {form: ratios(pauses[form], pauses[ONE]) for form in others}
         return {**result, **(start(work / "start", setting) if setting["sites"] else {})}
     finally:
         if broker is not None:
@@ -122,7 +152,7 @@ def pause(folder: Path, form: str, broker: Broker | None, setting: Setting) -> f
     ]
     text = text_of(MOVE.replace("MOVES", ", ".join(moves)), form, broker, setting["rate_per_s"])
     text = text.replace("{name: sums, from: [valid],", "{name: sums, from: [valid], site: b,")
-    found = run(folder, text, form, setting["seconds"] + each_s)
+    found = ended(begun(folder, text, form, setting["seconds"] + each_s), folder)
     held = [move["pause_ms"] for move in found["moves"] if move["pause_ms"] is not None]
     if not held:
         raise RuntimeError(f"no move of {len(moves)} was seen to its end: {found['moves']}")
@@ -189,9 +219,9 @@ def memory_bytes(roots: set[int]) -> int:
 def show(setting: Setting, found: Found) -> None:
     """The numbers for people."""
     for name, words, unit in (("hop", "one hop", "ms"), ("pause", "a move's pause", "ms")):
-        for form, held in found[f"{name}_ms"].items():
+        for form, held in found.get(f"{name}_ms", {}).items():
             print(line(f"{words}, {form}", held, unit))
-        for form, held in found[f"{name}_ratio"].items():
+        for form, held in found.get(f"{name}_ratio", {}).items():
             print(line(f"{words}, {form} over one process", held), setting.aim(f"{name}_ratio.{form}.median"))
     if "start_s" in found:
         print(f"{setting['sites']} sites: all ran after {found['start_s']} s", setting.aim("start_s"))

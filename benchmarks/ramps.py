@@ -76,7 +76,7 @@ def laid_down(folder: Path, ramps: dict[int, Ramp], setting: Setting) -> Deploym
     (folder / "decoding.py").write_text(DECODING)
     capacity, hub = setting["capacity"], f"spare-{next(iter(ramps))}"
     plain: dict[str, Any] = {
-        "weft": 1, "sites": [], "links": [], "sources": [], "queries": [], "spark": {"master": "local[8]"},
+        "weft": 1, "sites": [], "links": [], "sources": [], "queries": [], "spark": {"master": "local[16]"},
         "control": {"place": {"policy": "near"}, "relief": {"period_s": 5, "horizon_s": 60}},
         "scenario": [],
     }  # fmt: skip

@@ -146,6 +146,7 @@ def measure(setting: Setting) -> Found:
         found: Found = {}
         for name in setting["queries"]:
             rounds = [waits(work / f"{name}-{at}", name, broker, setting) for at in range(setting["rounds"])]
+            print(f"{name}: {sum(map(len, rounds)):,} results", file=sys.stderr, flush=True)
             cuts = [statistics.quantiles(one, n=20) for one in rounds]
             found[name] = {
                 "results": spread([len(one) for one in rounds], 0),

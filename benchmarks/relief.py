@@ -78,13 +78,8 @@ CASES = {
 }
 
 
-def laid_down(
-    folder: Path, name: str, setting: Setting, control: dict[str, Any], hot: bool = True, capped: bool = False
-) -> Deployment:
-    """An example with its data in a folder of its own, its sources to be tripled there in turn, or not.
-
-    Where they come in sites have a cap; all of them, if they are to be `capped`.
-    """
+def laid_down(folder: Path, name: str, setting: Setting, control: dict[str, Any], hot: bool = True) -> Deployment:
+    """An example with its data in a folder of its own, its sources to be tripled there in turn, or not."""
     case, left = CASES[name], shutil.ignore_patterns("out", "data", ".weft", ".out*")
     shutil.copytree(ROOT / "examples" / case.example, folder, ignore=left)
     subprocess.run([sys.executable, str(folder / "generate.py")], check=True, stdout=subprocess.DEVNULL)
@@ -113,8 +108,6 @@ def laid_down(
             {"name": one.decoded, "from": one.source, "call": "decoding:decoded", "args": {"each_ms": each_ms},
              "cost_ms": each_ms, "selectivity": 1},
         )  # fmt: skip
-    if capped:
-        plain["sites"] = [{**site, "cap": True} for site in plain["sites"]]
     plain["control"] = {"place": {"policy": "near"}} | control
     plain["scenario"] = _rises(case, setting) if hot else []
     plain["spark"] = {"master": "local[8]"}  # those that sleep hold a place

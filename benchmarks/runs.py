@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks._bench import ROOT, Found, Setting, asked_setting, finish, line, parser_of, ratios, spread, turns
 from benchmarks.processes import memory_bytes
 
-LOOK_S = 0.5
+LOOK_S = 2.0  # each look has the kernel walk through all memory
 FILES = 8
 SMALL = """
 weft: 1

@@ -5,47 +5,67 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-# Files that take long, the longest first: with two test processes the short ones fill up what is left at the end.
-# The second needs no plan: the first compiles the planner meanwhile, which in a fresh clone both would do at once.
+from tests import sharing_out
+
+# Files that take long, the longest first, with Spark and then without: the short ones fill up what is left at the end.
 LONGEST = (
     "bodies/live/test_placements.py",
-    "spark/channels/test_channels.py",
-    "spark/session/test_session.py",
     "bench/test_benchmarks.py",
     "bodies/live/test_losing.py",
+    "bodies/live/test_adding.py",
+    "spark/session/test_session.py",
     "bodies/live/test_crashes.py",
     "bodies/live/test_safety.py",
-    "docs/test_examples.py",
-    "spark/ordering/test_dataframe.py",
-    "spark/storage/test_power_cut.py",
-    "cli/test_errors.py",
-    "spark/fragments/test_wiring.py",
-    "examples/test_nexmark.py",
+    "spark/channels/test_channels.py",
+    "bodies/live/test_between.py",
+    "bodies/live/test_file_changed.py",
+    "bodies/live/test_balancing_on_spark.py",
     "examples/test_taxi.py",
     "bodies/live/test_moves.py",
-    "bodies/live/test_between.py",
-    "spark/storage/test_damage.py",
-    "bodies/explorer/test_balancing_worlds.py",
+    "spark/ordering/test_dataframe.py",
+    "examples/test_nexmark.py",
+    "bodies/live/test_kafka.py",
+    "spark/fragments/test_wiring.py",
     "bodies/live/test_measurements.py",
     "bodies/live/test_live.py",
+    "docs/test_examples.py",
+    "spark/storage/test_power_cut.py",
+    "spark/storage/test_damage.py",
+    "cli/test_errors.py",
+    "bodies/live/processes/test_processes.py",
+    "bodies/live/test_balancing.py",
+    "bodies/explorer/test_balancing_worlds.py",
+    "bodies/explorer/test_move_worlds.py",
+    "bodies/test_same_changes.py",
+    "bodies/live/processes/test_apart.py",
     "plan/search/test_promises.py",
     "plan/policies/test_refine.py",
-    "bodies/live/test_file_changed.py",
-    "plan/search/test_incremental.py",
 )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the longest files and with Spark where several processes share the tests out."""
+    """Begin with the longest files where several processes share the tests out."""
     if not hasattr(config, "workerinput"):
         return
     here = Path(__file__).parent
     rank = {str(here / name): at for at, name in enumerate(LONGEST)}
-    on_spark = {str(item.path) for item in items if item.get_closest_marker("spark")}
-    items.sort(key=lambda item: (rank.get(str(item.path), len(rank)), str(item.path) not in on_spark))
+    items.sort(key=lambda item: rank.get(str(item.path), len(rank)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` means."""
+    return sharing_out.processes()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """What `--dist loadfile` means."""
+    return sharing_out.SharingOut(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -20,7 +21,8 @@ from weft.cli.bench import names
 
 # No Spark, or they start their own.
 ALONE = {"twin", "placement", "prediction", "transport", "composing", "processes", "real_time", "runs"}
-SLOW = {"processes", "real_time", "runs", "balance"}  # a Spark for every run, or for every site; or much as another's
+# A Spark for every run, or for every site; or much as another's. All of `prediction` but its runs: `test_prediction`.
+SLOW = {"balance", "prediction", "processes", "real_time", "runs"}
 
 
 def test_every_benchmark_has_a_setting_with_its_reason_and_every_setting_a_benchmark() -> None:
@@ -32,6 +34,11 @@ def test_every_benchmark_has_a_setting_with_its_reason_and_every_setting_a_bench
         assert held["short"], name
         module = importlib.import_module(f"benchmarks.{name}")
         assert module.__doc__, name
+
+
+def test_the_page_says_what_each_benchmark_asks() -> None:
+    page = (ROOT / "docs" / "checking.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `(\w+)` \| .+\? \|$", page, re.MULTILINE)) == sorted(names())
 
 
 def test_both_sides_have_as_many_turns_and_are_first_as_often() -> None:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+from benchmarks import prediction
+from benchmarks._bench import load
 from benchmarks._pairs import judged, pair
 from benchmarks.prediction import drawn, laid_down, spread
 
+from weft import spec
+from weft.cli.placing import placed
+from weft.cli.predicted import compared
 from weft.spec import check
 
 
@@ -23,6 +30,24 @@ def test_drawn_deployments_are_sound_and_differ(tmp_path: Path) -> None:
 def test_an_example_is_laid_down_with_its_data(tmp_path: Path) -> None:
     file = laid_down(tmp_path, "soccer")
     assert check(file).deployment is not None
+
+
+def test_all_but_the_run_of_its_short_form(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The run, which starts a Spark, is left to the long check: here every query was as the twin says."""
+    setting = load("prediction", short=True)
+
+    def run_as_the_twin_says(file: Path, seconds: float) -> dict[str, Any]:
+        before = placed(file, spec.load(file), None)
+        names = [query.name for query in before.deployment.queries]
+        said = compared(before, dict.fromkeys(names), seconds)
+        return {"queries": compared(before, {name: said[name]["twin"] for name in names}, seconds), "load": [0.0, 0.0]}
+
+    monkeypatch.setattr(prediction, "measured", run_as_the_twin_says)
+    found = prediction.measure(setting)
+    prediction.show(setting, found)
+    assert "twin p50: " in capsys.readouterr().out
+    assert found["ratios"]["twin p50"]["median"] == found["ratios"]["twin p95"]["median"] == 1.0
+    assert found["ratios"]["plan p50"]["n"] == found["ratios"]["twin p50"]["n"] > 0
 
 
 def test_the_spread_counts_what_lies_within_the_factor() -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import weft.spec
 from weft.bodies.live.assembly import cutting
 from weft.bodies.live.changes import Changes
@@ -29,6 +31,7 @@ from weft.plan.dataflow.event_times import passes_by_sql
 from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.network.paths import Paths
 from weft.protocol.change_messages import After
+from weft.protocol.hosting import ConductorLimits, conductor
 from weft.protocol.reporting import Measured
 from weft.spark.fragments.positions import Standing
 
@@ -191,7 +194,10 @@ class LiveDesk:
         self.sites = Sites(state, lambda site: self.fake, transport, lambda line: None)
         for site in deployment.sites:
             self.sites.start(site.name)
-        self.desk = DeskBody(self.changes, transport, lambda line: None, lambda site, silent: False)
+        with pytest.MonkeyPatch.context() as patched:
+            # What a crash has ended is seen by asking: ten times as often here.
+            patched.setattr(conductor, "ConductorLimits", lambda: ConductorLimits(poll_ms=200))
+            self.desk = DeskBody(self.changes, transport, lambda line: None, lambda site, silent: False)
         self.desk.start()
         self.controlling = Controlling(deployment, lambda: self.changes.placement, transport, lambda line: None)
         self.controlling.tell_desk, self.changes.hand_on = self.changes.tell_desk, self.controlling.wish

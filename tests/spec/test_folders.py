@@ -73,6 +73,8 @@ def test_sinks_beside_each_other_are_fine(folder: Path) -> None:
         ("~/data", "", "holds what the source `readings` reads"),
         ("link2", "", "holds what the source `readings` reads"),
         ("~", "", "holds the deployment file itself"),
+        ("x" * 250, "", "has too long a name: what is on its way lies beside it"),
+        ("round", "", "is no folder; a sink needs a folder"),
     ],
 )
 def test_a_sink_that_a_run_cannot_keep_is_told(
@@ -81,6 +83,7 @@ def test_a_sink_that_a_run_cannot_keep_is_told(
     (folder / "out").mkdir()
     (folder / "link").symlink_to("out")
     (folder / "link2").symlink_to("data")
+    (folder / "round").symlink_to("round")
     monkeypatch.setenv("HOME", str(folder))
     text = changed("path: out/suspicious", f'path: "{path}"') + store
     (problem,) = spec.check(written(folder, text)).errors

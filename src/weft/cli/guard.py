@@ -19,6 +19,7 @@ _ROOM = "make room there"
 REMEDIES = {
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
+    errno.ENAMETOOLONG: "choose a shorter name",
     errno.EROFS: "its disk can only be read",
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,

@@ -19,6 +19,7 @@ from weft.spec.problems import Problems, brief
 GENERATOR = "generate.py"
 """What makes the data of an example, beside its deployment file."""
 _LOOKED_AT_MAX = 100
+_NAME_BYTES_MAX = 255  # of a file or folder, on every system that is in use
 _ENDINGS = tuple(name for name, facts in SOURCES.items() if facts.seen_by_name)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|(file|dbfs|hdfs|s3[an]?|gs):")
 
@@ -201,7 +202,10 @@ def _source_problem(source: Source, folder: str, data: bool) -> str | None:
     for hit in matched:
         wanted = os.R_OK | (os.X_OK if hit.is_dir() else 0)
         if not os.access(hit, wanted):
-            return f"`{brief(hit)}` may not be read; check its permissions"
+            name = brief(os.path.relpath(hit, folder or "."))
+            leads = os.path.exists(hit)
+            why = "may not be read; check its permissions" if leads else "is a link that leads nowhere; take it away"
+            return f"`{name}` {why}"
     return None
 
 
@@ -253,6 +257,8 @@ def _sink_problem(folder: _Folder, deployment: Deployment, state: str) -> str | 
     path = folder.path
     if _holds(path, os.path.realpath(deployment.folder)):
         return "holds the deployment file itself, and starting over would empty it; give the sink its own folder"
+    if len(os.fsencode(os.path.basename(folder.hidden))) > _NAME_BYTES_MAX:
+        return "has too long a name: what is on its way lies beside it, in a folder of six more letters; shorten it"
     if os.path.lexists(path) and not os.path.isdir(path):
         return f"`{brief(path)}` is {'a file' if os.path.isfile(path) else 'no folder'}; a sink needs a folder"
     message = _sink_in_state(folder, state)

@@ -19,17 +19,20 @@ pytestmark = pytest.mark.spark
 
 def run_with_moves(
     folder: Path, seed: int, records: int, rate_per_s: int, moves: int
-) -> tuple[Any, dict[str, Any], Run]:
-    """A run to its end while operators move at random moments; the deployment, the summary, the run."""
+) -> tuple[Any, dict[str, Any], list[str]]:
+    """A run to its end while operators move at random moments; the deployment, the summary, why others do not move."""
     deployment = make(folder, seed, records, rate_per_s)
     rng = random.Random(seed)
     run = Run(deployment, folder / ".weft", Options(until_done=True))
+    refused: list[str] = []
 
     def mover() -> None:
         while run.phase != "running":
             time.sleep(0.05)
             if run.phase in ("stopped", "failed"):
                 return
+        impossible = (("keep", "nowhere"), ("missing", "b"), ("keep", run.placement.home("plain.keep")))
+        refused.extend(run.move("plain", operator, site).why for operator, site in impossible)
         span_s = records / rate_per_s
         for moment in sorted(rng.uniform(0, span_s) for _ in range(moves)):
             while run.flowed_s() < moment and run.phase == "running":
@@ -43,16 +46,19 @@ def run_with_moves(
     thread.start()
     summary = run.go()
     thread.join(10)
-    return deployment, summary, run
+    return deployment, summary, refused
 
 
 @pytest.mark.parametrize("seed", [1])
 def test_every_record_arrives_once_while_operators_move(seed: int, spark: Any, tmp_path: Path) -> None:
-    deployment, summary, _ = run_with_moves(tmp_path, seed, records=1500, rate_per_s=150, moves=6)
+    deployment, summary, refused = run_with_moves(tmp_path, seed, records=1500, rate_per_s=150, moves=6)
     made = [move for move in summary["moves"] if "state" not in move]
     assert made, f"no move was made: {summary['moves']}"
     found = differing(delivered(spark, deployment), expected(spark, deployment))
     assert found == {}, f"seed {seed}: {summary['moves']}"
+    assert refused[0].startswith("there is no site nowhere; there are: a, b, c")
+    assert "it has: keep, shape, small" in refused[1]
+    assert refused[2].endswith("already")
     known = {*PUT_BY_SPARK, *spark.sparkContext.environment}
     sources = spark._jsparkSession.sessionState().dataSourceManager()
     for name in ("weft_log", "weft_rate"):
@@ -66,26 +72,3 @@ def test_every_record_arrives_once_through_twenty_moves(seed: int, spark: Any, t
     deployment, summary, _ = run_with_moves(tmp_path, seed, records=50_000, rate_per_s=1000, moves=20)
     found = differing(delivered(spark, deployment), expected(spark, deployment))
     assert found == {}, f"seed {seed}: {summary['moves']}"
-
-
-def test_an_impossible_move_is_refused_with_the_reason_and_changes_nothing(spark: Any, tmp_path: Path) -> None:
-    deployment = make(tmp_path, 3, 200, 100)
-    run = Run(deployment, tmp_path / ".weft", Options(until_done=True))
-    answers = {}
-
-    def ask() -> None:
-        while run.phase != "running":
-            time.sleep(0.05)
-        answers["site"] = run.move("plain", "keep", "nowhere").why
-        answers["operator"] = run.move("plain", "missing", "b").why
-        answers["same"] = run.move("plain", "keep", run.placement.home("plain.keep")).why
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    summary = run.go()
-    thread.join(10)
-    assert answers["site"].startswith("there is no site nowhere; there are: a, b, c")
-    assert "it has: keep, shape, small" in answers["operator"]
-    assert answers["same"].endswith("already")
-    assert summary["placement"] == run.placement.as_json()
-    assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}

@@ -392,6 +392,28 @@ def test_files_that_come_when_windows_are_being_closed_are_refused_not_dropped(t
         opened(tmp_path, files)
 
 
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [("in", "in/2026/11/2.csv"), ("in", "in/k=1/2.csv"), ("in/{1,2}.csv", "in/2.csv"), ("in/*", "in/a/b/2.csv")],
+)
+def test_files_that_come_deep_within_a_source_are_noticed(tmp_path: Path, path: str, more: str) -> None:
+    rate = 'format: rate, schema: "v BIGINT", arrivals: {kind: constant, rate_per_s: 1}'
+    files = FILE.replace(rate, f'format: csv, path: "{path}", schema: "v BIGINT"')
+    (tmp_path / more).parent.mkdir(parents=True)
+    (tmp_path / "in" / "1.csv").write_text("1\n")
+    if path != "in/*":  # there check names it
+        (tmp_path / "in" / "nowhere.csv").symlink_to(tmp_path / "gone")
+    (tmp_path / "in" / os.fsdecode(b"\xff.csv")).write_text("1\n")
+    opened(tmp_path, files)
+    made = with_file(tmp_path, files)
+    note_closing(made.state, made.deployment)
+    (tmp_path / "in" / ".aside").write_text("1\n")
+    assert opened(tmp_path, files) == []
+    (tmp_path / more).write_text("2\n")
+    with pytest.raises(CannotRun, match="the sources hold other files now"):
+        opened(tmp_path, files)
+
+
 def test_a_recording_is_whole_whatever_becomes_of_its_file_while_windows_are_being_closed(tmp_path: Path) -> None:
     rate = 'format: rate, schema: "v BIGINT", arrivals: {kind: constant, rate_per_s: 1}'
     files = FILE.replace(rate, 'format: replay, path: in.csv, schema: "v BIGINT"')

@@ -176,6 +176,21 @@ def test_in_a_tree_what_reads_an_operator_goes_up_with_it() -> None:
     assert set(found.homes.values()) == {"district"}
 
 
+@pytest.mark.parametrize(
+    ("quota", "goes"), [(1.0, {"suspicious.valid", "suspicious.hourly"}), (0.55, {"suspicious.valid"})]
+)
+def test_what_reads_an_operator_goes_along_where_that_saves_hops_and_there_is_room(
+    quota: float, goes: set[str]
+) -> None:
+    deployment = world((Site("gw-1"), Site("gw-2", 0.1), Site("district", 2.0, quota=quota)))
+    query = deployment.queries[0]
+    costs = [Cost("constant", (ms,)) for ms in (5.0, 1.5)]
+    operators = tuple(replace(one, cost_ms=cost) for one, cost in zip(query.operators, costs, strict=True))
+    found = told([200.0] * 10, replace(deployment, queries=(replace(query, operators=operators),)))
+    assert found is not None
+    assert found.homes == dict.fromkeys(goes, "district")
+
+
 def test_the_expected_latency_of_a_site_that_keeps_up_is_what_was_measured() -> None:
     past = [seen(100.0, 5.0 * at, p95_ms=321.0) for at in range(1, 10)]
     ahead = outlook(world(), past, AT_GATE, 60.0)

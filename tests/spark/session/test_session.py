@@ -64,7 +64,8 @@ called = Query("called", (operator,), (sink,))
     "def shout(left): return left.withColumn('k', F.udf(loud, 'string')('k'))\\n")
 deployment = moving.make(folder, 3, 60, 30)
 moves = (MoveAt(0.5, "windowed.totals", "c"), MoveAt(1.0, "plain.small", "c"))
-deployment = replace(deployment, queries=(*deployment.queries, called), scenario=moves)
+both = deployment.queries[:2]  # without windows, and with
+deployment = replace(deployment, queries=(*both, called), scenario=moves)
 Run(deployment, folder / ".weft", Options(until_done=True)).go()
 
 assert dict(mine.conf.getAll) == settings
@@ -77,8 +78,8 @@ assert mine.table("left").count() == 3
 other = mine.newSession()
 for key, value in (("session.timeZone", "UTC"), ("caseSensitive", "false")):
     other.conf.set("spark.sql." + key, value)
-three = replace(deployment, queries=deployment.queries[:3])
-assert moving.differing(moving.delivered(other, three), moving.expected(other, three)) == {}
+plain = replace(deployment, queries=both)
+assert moving.differing(moving.delivered(other, plain), moving.expected(other, plain)) == {}
 loud = [row.k for row in other.read.parquet(str(folder.resolve() / "out" / "loud")).collect()]
 assert len(loud) == 60 and all(text.endswith("!") for text in loud)
 print("as before")

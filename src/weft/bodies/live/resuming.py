@@ -6,9 +6,11 @@ are claimed, one by one; a start that was cut off in between is taken up where i
 
 from __future__ import annotations
 
+import glob
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,9 @@ from weft.spark.fragments.outputs import claims_of
 from weft.spark.sinks import ownership
 from weft.spark.sinks.ownership import Claim, Owner, SinkStanding
 from weft.spark.sources import streams as sources
-from weft.spark.sources.taken import changed_notes
+from weft.spark.sources.taken import changed_notes, shown_name
 from weft.spark.storage.disk import Damaged
+from weft.spec.paths import unbraced
 
 CLOSING = "closing.json"
 
@@ -364,14 +367,27 @@ def note_closing(state: State, deployment: Deployment) -> None:
 
 
 def source_files(deployment: Deployment) -> dict[str, list[list[object]]]:
-    """The files that sources hold, with size and time of change."""
-    import glob
-
+    """The files that sources hold, also in folders within theirs, with size and time of change."""
     found: dict[str, list[list[object]]] = {}
     for source in deployment.sources:
         if source.path is None:
             continue
-        path = sources.path_of(deployment, source.path)
-        names = sorted(glob.glob(os.path.join(path, "*")) if os.path.isdir(path) else glob.glob(path))
-        found[source.name] = [[name, os.path.getsize(name), os.path.getmtime(name)] for name in names]
+        held = found[source.name] = []
+        for name in _lying_in(sources.path_of(deployment, source.path)):
+            with suppress(OSError):  # gone meanwhile, or a link that leads nowhere
+                told = os.stat(name)
+                held.append([shown_name(name), told.st_size, told.st_mtime])
     return found
+
+
+def _lying_in(path: str) -> list[str]:
+    """Every file that a path, a folder or a glob stands for."""
+    hits = [path] if os.path.lexists(path) else [hit for one in unbraced(path) for hit in glob.glob(one)]
+    found = []
+    for hit in hits:
+        if not os.path.isdir(hit):
+            found.append(hit)
+        for folder, inner, names in os.walk(hit):
+            inner[:] = [name for name in inner if not name.startswith(".")]
+            found += [os.path.join(folder, name) for name in names if not name.startswith(".")]
+    return sorted(found)

@@ -17,7 +17,7 @@ Text = Annotated[str, msgspec.Meta(max_length=2_000)]
 Amount = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 
 
-class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """An operator of a query, or a result of it: `site` is where that must be, and it takes no work."""
 
     name: Name
@@ -35,7 +35,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     site: Annotated[str, msgspec.Meta(max_length=500)] = ""
 
 
-class Origin(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Origin(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A source, and where it is."""
 
     name: Name
@@ -43,21 +43,21 @@ class Origin(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     kbps: Amount = 0
 
 
-class QueryPlan(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class QueryPlan(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A query (the document's plan): pieces in an order in which each comes after what it reads."""
 
     pieces: Annotated[tuple[Piece, ...], msgspec.Meta(min_length=1, max_length=PIECES_MAX)]
     origins: Annotated[tuple[Origin, ...], msgspec.Meta(max_length=PIECES_MAX)] = ()
 
 
-class Level(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Level(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A promise that a query would take, and what it is worth to it."""
 
     latency_us: Amount
     weight: Amount = 1
 
 
-class Hop(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Hop(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A piece at a site, with the stream that it reads from `before`: what each takes, and its part of phi.
 
     `leans` names what runs there already and is shared; its time is then what is assured of that stream, sources on.
@@ -73,7 +73,7 @@ class Hop(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
     leans: Text = ""
 
 
-class Graph(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Graph(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """Hops from some piece to the results; the longest way takes `us`, and `phi` is its price in millionths."""
 
     hops: Annotated[tuple[Hop, ...], msgspec.Meta(max_length=PIECES_MAX)] = ()
@@ -81,7 +81,7 @@ class Graph(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     phi: Amount = 0
 
 
-class Broken(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Broken(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """Why a way is none: what would not hold, where, for which piece, by how much; `of` is whose promise it is."""
 
     what: Name

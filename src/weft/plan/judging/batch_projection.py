@@ -28,7 +28,8 @@ class OnSpark:
 
     pieces: tuple[BatchPiece, ...]
     simulated: Simulated
-    overloaded: bool
+    overload: str | None
+    """By how much records alone ask for more than this machine does, and where; None where they do not."""
 
 
 def on_spark(
@@ -38,7 +39,7 @@ def on_spark(
     heard = with_expected(_heard(deployment))
     cut = fragments_of(heard, placement) if fragments is None else fragments
     pieces = pieces_of(heard, cut, ideal_rates(heard), costs)
-    return OnSpark(pieces, simulate(pieces, costs, Random(SEED)), is_overloaded(pieces, costs))
+    return OnSpark(pieces, simulate(pieces, costs, Random(SEED)), overload(pieces, costs))
 
 
 def project_on_spark(
@@ -47,9 +48,9 @@ def project_on_spark(
     """The projection of every query of a whole placement, by micro-batches."""
     ideal = project(deployment, placement, rates)
     found = on_spark(deployment, placement, costs)
-    spans = {} if found.overloaded else found.simulated.spans
+    spans = {} if found.overload is not None else found.simulated.spans
     return {
-        query.name: _of(query, ideal[query.name], spans.get(query.name, []), _longest(deployment, query, found))
+        query.name: _of(query, ideal[query.name], spans.get(query.name, []), found, _longest(deployment, query, found))
         for query in deployment.queries
     }
 
@@ -65,7 +66,7 @@ def _longest(deployment: Deployment, query: Query, found: OnSpark) -> Where:
     return Where(f"its longest batches are those of {longest.id} at {longest.site}, {took_ms:.0f} ms")
 
 
-def _of(query: Query, ideal: Projection, spans: list[Span], where: Where) -> Projection:
+def _of(query: Query, ideal: Projection, spans: list[Span], of: OnSpark, where: Where) -> Projection:
     if not spans:
         more: dict[str, float] = {}
         latency_ms = None
@@ -73,7 +74,8 @@ def _of(query: Query, ideal: Projection, spans: list[Span], where: Where) -> Pro
         latency_ms = quantile_of(spans, query.promise.quantile)
         more = {"mean_ms": mean_of(spans), "p50_ms": quantile_of(spans, 0.5), "p95_ms": quantile_of(spans, 0.95)}
     found = Projection(latency_ms, ideal.availability, True, "", model=MICRO_BATCH, lost=ideal.lost, **more)
-    return judged(query, found, "records come faster than this machine takes them", where)
+    too_much = f": {of.overload}" if of.overload is not None else ""
+    return judged(query, found, f"records come faster than this machine takes them{too_much}", where)
 
 
 def why_ideal(deployment: Deployment) -> str | None:
@@ -96,11 +98,23 @@ def why_ideal(deployment: Deployment) -> str | None:
     return None
 
 
-def is_overloaded(pieces: tuple[BatchPiece, ...], costs: BatchCosts) -> bool:
-    """Whether records alone, without what batches cost, ask for more than one batch a piece can do at once."""
-    loads = [piece.record_ms / 1000 * piece.taken_per_s for piece in pieces]
+def overload(pieces: tuple[BatchPiece, ...], costs: BatchCosts) -> str | None:
+    """By how much records alone, without what batches cost, ask for more than one batch a piece can do at once."""
+    if not pieces:
+        return None
+    loads = [piece.record_ms * piece.taken_per_s for piece in pieces]
+    most, at = max((load, -number) for number, load in enumerate(loads))
+    if most >= 1000:
+        piece = pieces[-at]
+        return _too_much(f"{piece.id} at {piece.site} alone asks", most, 1000)
     busy = sum(load > 0 for load in loads)
-    return bool(loads) and (max(loads) >= 1.0 or sum(loads) * costs.slower(busy) >= max(1, busy))
+    done = 1000 * max(1, busy) / costs.slower(busy)
+    return _too_much("all fragments together ask", sum(loads), done) if sum(loads) >= done else None
+
+
+def _too_much(who: str, asked_ms: float, done_ms: float) -> str:
+    share = done_ms / asked_ms
+    return f"{who} for {asked_ms:,.0f} ms of work a second, {done_ms:,.0f} can be done: {share:.0%} of the records"
 
 
 def _heard(deployment: Deployment) -> Deployment:

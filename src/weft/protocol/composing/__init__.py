@@ -1,6 +1,7 @@
 """Where can a query run, and who pays? Composers ask keepers, hop by hop, and admit what can be kept."""
 
-from weft.protocol.composing.composer import Composer, ComposerLimits
+from weft.protocol.composing.asking import ComposerLimits
+from weft.protocol.composing.composer import Composer
 from weft.protocol.composing.keeper import Keeper, KeeperLimits
 from weft.protocol.composing.words import (
     Admitted,

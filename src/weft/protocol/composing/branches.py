@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 import msgspec
 from msgspec import field
@@ -14,6 +14,7 @@ from weft.protocol.words import Effect, Send
 
 BROKEN_FEW = 4
 """How many reasons are told on: the least."""
+_RANK = {LATENCY: 0, SILENCE: 2}
 
 
 class Branch(msgspec.Struct, array_like=True):
@@ -43,7 +44,8 @@ class Branch(msgspec.Struct, array_like=True):
         """Takes an answer."""
         self.pending.remove(site)
         self.graphs += answer.graphs
-        self.broken = least_broken((*self.broken, *answer.broken))
+        if answer.broken:
+            self.broken = least_broken((*self.broken, *answer.broken))
         self.touched += answer.touched
         self.tight = self.tight or answer.tight
 
@@ -61,22 +63,26 @@ class Branch(msgspec.Struct, array_like=True):
 
 def least_broken(found: Iterable[Broken]) -> list[Broken]:
     """The reasons that came nearest to none: a promise says more than silence, and the least miss of it the most."""
-    return sorted(dict.fromkeys(found), key=_telling)[:BROKEN_FEW]
+    reasons = dict.fromkeys(found)
+    return sorted(reasons, key=_telling)[:BROKEN_FEW] if len(reasons) > 1 else list(reasons)
 
 
 def _telling(one: Broken) -> tuple[int, int, str, str]:
-    return {SILENCE: 2, LATENCY: 0}.get(one.what, 1), one.by, one.site, one.piece
+    return _RANK.get(one.what, 1), one.by, one.site, one.piece
 
 
 def piece_of(quest: Quest, name: str) -> Piece | None:
     """A piece of a quest."""
-    return next((one for one in quest.plan.pieces if one.name == name), None)
+    for one in quest.plan.pieces:
+        if one.name == name:
+            return one
+    return None
 
 
-def branch_to(quest: Quest, piece: Piece, before: str, start: str, network: Network) -> Branch:
-    """The branch to a piece that reads a stream at a site."""
+def branch_to(quest: Quest, piece: Piece, before: str, start: str, network: Network, shared: Set[str]) -> Branch:
+    """The branch to a piece that reads a stream at a site; `shared` are the names of those that are there already."""
     hosts = {one.does: one.sites for one in quest.hosts}
-    further = readers(quest.plan, piece.name, quest.takes, _shared(quest))
+    further = readers(quest.plan, piece.name, quest.takes, shared)
     # Where streams meet, all who come there must ask the same sites: those nearest to where results go.
     here = results(quest.plan)[0].site or start if piece.name in quest.joins else start
     groups = stages(piece, further, hosts, quest.others, here, network, quest.ratio, quest.least)
@@ -95,9 +101,11 @@ def branch_on(quest: Quest, piece: str, network: Network, to: str) -> Branch:
 
 def branches_from(quest: Quest, piece: str, here: str, network: Network) -> list[Branch]:
     """A branch to each that reads a piece's stream."""
-    found = readers(quest.plan, piece, quest.takes, _shared(quest))
-    return [branch_to(quest, one, piece, here, network) for one in found]
+    shared = shared_names(quest)
+    found = readers(quest.plan, piece, quest.takes, shared)
+    return [branch_to(quest, one, piece, here, network, shared) for one in found]
 
 
-def _shared(quest: Quest) -> frozenset[str]:
+def shared_names(quest: Quest) -> frozenset[str]:
+    """The pieces whose streams are there already."""
     return frozenset(name for name, _ in quest.shared)

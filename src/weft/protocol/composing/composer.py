@@ -17,14 +17,22 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import msgspec
-from msgspec import field
-
 from weft.plan.composing.graphs import assured, divided, merged, ranked, worth_keeping
 from weft.plan.composing.points import joins, needed, results, sharable
 from weft.plan.composing.refusing import why_refused
-from weft.plan.composing.values import SILENCE, Broken, Graph, Level, QueryPlan
-from weft.protocol.composing.branches import Branch, branch_on, branch_to, least_broken
+from weft.plan.composing.values import SILENCE, Broken, Graph
+from weft.protocol.composing.asking import (
+    CONFIRMING,
+    FINDING,
+    LEAVING,
+    NEW,
+    OVER,
+    PROBING,
+    RUNNING,
+    Asking,
+    ComposerLimits,
+)
+from weft.protocol.composing.branches import Branch, branch_on, branch_to, least_broken, shared_names
 from weft.protocol.composing.words import (
     Admitted,
     Answer,
@@ -38,8 +46,6 @@ from weft.protocol.composing.words import (
     Found,
     Free,
     Gone,
-    Hosts,
-    Instance,
     Leave,
     Left,
     NotConfirmed,
@@ -64,56 +70,7 @@ from weft.protocol.machine import (
     TimerFired,
 )
 
-NEW, FINDING, PROBING, CONFIRMING, RUNNING, LEAVING, OVER = (
-    "new", "finding", "probing", "confirming", "running", "leaving", "over",
-)  # fmt: skip
 SHARED, ALONE, WHOLE, DRY, REFUSED = "shared", "alone", "whole", "dry", "refused"
-
-
-class ComposerLimits(msgspec.Struct, frozen=True):
-    """How long is waited, how many candidates are asked (in thousandths, and at least), and how many graphs are kept.
-
-    `deploys`: whether new operators may go elsewhere than beside others, and whole new graphs be tried; `tells`:
-    whether the nearest promise is looked for before a query is refused.
-    """
-
-    find_ms: int = 5_000
-    hop_ms: int = 2_000
-    confirm_ms: int = 2_000
-    tries: int = 2
-    leave_ms: int = 5_000
-    ratio: int = 100
-    least: int = 2
-    graphs: int = 16
-    shares: bool = True
-    deploys: bool = True
-    tells: bool = True
-
-
-class Asking(Row, array_like=True):
-    """A query that is asked for, or runs."""
-
-    state: str = NEW
-    plan: QueryPlan | None = None
-    levels: tuple[Level, ...] = ()
-    instances: tuple[Instance, ...] = ()
-    hosts: tuple[Hosts, ...] = ()
-    others: tuple[str, ...] = ()
-    serial: int = 0
-    how: str = ""
-    shared: tuple[str, ...] = ()
-    attempt: str = ""
-    quest: Quest | None = None
-    branches: list[Branch] = field(default_factory=list)
-    graphs: list[tuple[Level | None, Graph]] = field(default_factory=list)
-    turn: int = 0
-    tries: int = 0
-    waiting: list[str] = field(default_factory=list)
-    touched: list[tuple[str, str]] = field(default_factory=list)
-    broken: list[Broken] = field(default_factory=list)
-    graph: Graph = Graph()
-    promised_us: int = 0
-    left: list[str] = field(default_factory=list)
 
 
 class Composer(Machine):
@@ -239,13 +196,13 @@ class Composer(Machine):
     def starts(self, quest: Quest, points: tuple[str, ...]) -> list[Branch]:
         """Where probing begins: at what is shared, and at what reads sources."""
         origins = {one.name: one.site for one in quest.plan.origins}
-        to = next((one.site for one in results(quest.plan)), "")
+        to, shared = next((one.site for one in results(quest.plan)), ""), shared_names(quest)
         found: list[Branch] = []
         for piece in quest.plan.pieces:
             if piece.name in points:
                 found.append(branch_on(quest, piece.name, self.network, to))
             elif piece.name in quest.takes:
-                found += [branch_to(quest, piece, name, origins[name], self.network)
+                found += [branch_to(quest, piece, name, origins[name], self.network, shared)
                           for name in piece.inputs if name in origins]  # fmt: skip
         return found
 

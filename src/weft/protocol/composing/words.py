@@ -17,7 +17,7 @@ from weft.protocol.words import Effect, Input, Message
 FEW_MAX = 10_000
 
 
-class Instance(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Instance(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """An operator that runs at a site, and the stream that it makes."""
 
     stream: Text
@@ -25,14 +25,14 @@ class Instance(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     name: Name
 
 
-class Hosts(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Hosts(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The sites that have what an operator needs."""
 
     does: Text
     sites: Annotated[tuple[Name, ...], msgspec.Meta(max_length=FEW_MAX)]
 
 
-class Quest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Quest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """What a composer looks for, as every probe carries it.
 
     `takes` are the pieces that take part, `shared` what some of them lean on; `dry` asks without reserving anything.

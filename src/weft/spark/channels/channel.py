@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
+from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -243,9 +244,14 @@ class Channel(Destination):
                 self.forget(reader)
 
 
+READER_CHARS_MAX = 225
+
+
 def reader_name(fragment: str, entry: str) -> str:
     """What a fragment's way in is called where it is registered."""
-    return f"{fragment}~{entry}"
+    name = f"{fragment}~{entry}"
+    # It is the name of a file, and for a moment part of a longer one.
+    return name if len(name) <= READER_CHARS_MAX else f"{fragment}~{sha1(entry.encode()).hexdigest()[:8]}"
 
 
 def fragment_of(reader: str) -> str:

@@ -125,7 +125,12 @@ class Folders:
         return self.state / LOGS
 
 
+NAME_CHARS_MAX = 247
+
+
 def spark_name(name: str) -> str:
     """A name that Spark accepts for a source: letters, digits and underscores, unique where it had to change."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return plain if plain == name else f"{plain}_{hashlib.sha1(name.encode()).hexdigest()[:8]}"
+    plain = plain if plain == name else f"{plain}_{hashlib.sha1(name.encode()).hexdigest()[:8]}"
+    # Spark makes a folder of that name, with some letters more.
+    return plain if len(plain) <= NAME_CHARS_MAX else f"{plain[:200]}_{hashlib.sha1(name.encode()).hexdigest()}"

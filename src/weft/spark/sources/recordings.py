@@ -15,6 +15,7 @@ from weft.spark.channels.log_writer import LogWriter
 from weft.spark.channels.manifest import Manifest
 from weft.spark.sources.bad import BAD
 from weft.spark.sources.streams import NEVER_BAD, ending_of, path_of, reader_options, with_bad
+from weft.spark.storage.disk import Damaged
 
 RECORDS_PER_SEGMENT = 50_000
 
@@ -52,9 +53,16 @@ def record(session: SparkSession, deployment: Deployment, source: Source, folder
     folder = log.folder / "unsplit"
     in_order.write.mode("overwrite").option("maxRecordsPerFile", RECORDS_PER_SEGMENT).parquet(str(folder))
     bad = int(seen.get["bad"]) if source.bad_records == "skip" and ending not in NEVER_BAD else 0
-    total = _as_segments(writer, sorted(folder.glob("*.parquet")), bad)
+    if not folder.is_dir():  # else it would look like a recording without records
+        raise Damaged(folder, "is gone while its recording was laid down", "the same command begins it anew")
+    total = _as_segments(writer, in_order_of_writing(folder), bad)
     log.disk.remove_tree(folder)
     return total
+
+
+def in_order_of_writing(folder: Path) -> list[Path]:
+    """The files that one task has written: Spark numbers them, to ...-c999 and -c1000, which names do not sort by."""
+    return sorted(folder.glob("*.parquet"), key=lambda path: (len(path.name), path.name))
 
 
 def begin_anew(log: Log) -> None:

@@ -117,7 +117,7 @@ def test_only_members_speak_with_the_directory_and_only_the_desk_asks_a_guide(tm
         run.transport.send(guide("y"), FINDING, b"noise")
         time.sleep(0.2)
         assert run.transport.messages["guide", "TellOffers"] == before
-        assert [line for line in run.story if "x refused a message from desk" in line]
+        assert until(lambda: [line for line in run.story if "x refused a message from desk" in line])
         assert until(lambda: run.where() == ALL), "nothing is disturbed"
 
 

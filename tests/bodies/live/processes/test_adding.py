@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from tests.bodies.live.processes.test_processes import COLUMNS, FILE, WAIT_S_MAX, Agents, Desk, Engine, until
+from tests.cli.cli_files import weft as command
 from weft.bodies.live import steering
+from weft.bodies.live.processes import agent, house
 from weft.bodies.live.processes.agent import AgentProcess
 from weft.model import Deployment, dataflow
 from weft.model.wishes import RemoveQuery
@@ -57,15 +59,19 @@ class Sites(Agents):
             return Analysis(dict.fromkeys(["lines", *streams], COLUMNS), frozenset())
 
         spark: Any = SimpleNamespace(
-            analysis=tried(self.deployment()), ui=None, alive=lambda: True, close=lambda: None, tried=tried,
+            analysis=None, ui=None, alive=lambda: True, close=lambda: None, tried=tried,
             engines=lambda times, between, asked: lambda site: engine,
         )  # fmt: skip
 
         def learn(deployment: Deployment, analysis: Analysis, times: Any) -> None:
             spark.analysis = analysis
 
+        def begin(deployment: Deployment, *given: Any) -> Any:
+            spark.analysis = tried(deployment)
+            return spark
+
         spark.learn = learn
-        made = self.made[site] = AgentProcess(self.deployment(), site, self.state, lambda *given: spark, self.takes)
+        made = self.made[site] = AgentProcess(self.deployment(), site, self.state, begin, self.takes)
         self.threads[site] = threading.Thread(target=made.go, daemon=True)
         self.threads[site].start()
         return made
@@ -74,6 +80,7 @@ class Sites(Agents):
 @pytest.fixture
 def sites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sites]:
     monkeypatch.setattr(steering, "PAUSE_KNOWN_S", 0.0)  # nothing is ever committed here
+    monkeypatch.setattr(agent, "ANNOUNCE_S", 0.1)  # most of these tests is waiting for what is said once a second
     (tmp_path / "weft.yaml").write_text(FILE)
     (tmp_path / "in").mkdir()
     made = Sites(tmp_path)
@@ -114,7 +121,7 @@ def test_who_comes_back_knows_what_came_and_what_went(sites: Sites) -> None:
     until(desk.runs)
     assert ask_for(desk, MORE).state == "done"
     again(sites, "core")
-    until(lambda: "r.big" in [name for name, _ in sites.engines["core"].launched], "it is told to run it again")
+    until(lambda: ran(desk, "core") == {"q.small", "r.big"}, "it is told to run both again")
     asked = desk.run.ask(RemoveQuery("q", by="person"))
     until(lambda: asked.state != "asked")
     assert asked.state == "done", asked.why
@@ -127,6 +134,65 @@ def test_who_comes_back_knows_what_came_and_what_went(sites: Sites) -> None:
     second.run.stop()
     until(sites.over)
     assert second.error is None
+
+
+def test_apply_brings_what_runs_to_its_file_also_in_processes(sites: Sites) -> None:
+    desk = Desk(sites)
+    until(desk.runs)
+    sites.file.write_text(FILE + IN_FILE)
+    applied = command("apply", sites.file, "--yes", "--state", str(sites.state))
+    assert applied.exit_code == 0, applied.stdout + applied.stderr
+    assert "p.small" in [name for name, _ in sites.engines["core"].launched]
+    sites.file.write_text(FILE[: FILE.index("  - name: q")] + IN_FILE)
+    applied = command("apply", sites.file, "--yes", "--state", str(sites.state))
+    assert applied.exit_code == 0, applied.stdout + applied.stderr
+    assert [query.name for query in desk.run.deployment.queries] == ["p"]
+    desk.run.stop()
+    until(sites.over)
+    assert desk.error is None
+
+
+def test_a_query_waits_for_a_site_that_is_away(sites: Sites, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "UP_S_MAX", 1.0)
+    desk = Desk(sites)
+    until(desk.runs)
+    sites.made["core"].stop()
+    until(lambda: desk.run.sites is not None and desk.run.sites.lost == {"core"})
+    adding = desk.run.parts.adding  # type: ignore[union-attr]
+    asked = adding.add({"queries": [MORE]}, ("r",), "asked for", "person", anyway=True)
+    until(lambda: sites.engines["desk"].known == ["q", "r"])  # type: ignore[attr-defined]
+    assert asked.state == "asked"
+    again(sites, "core")
+    until(lambda: asked.state != "asked")
+    assert asked.state == "done", asked.why
+    desk.run.stop()
+    until(sites.over)
+    assert desk.error is None
+
+
+def test_what_the_spark_of_a_site_that_comes_back_refuses_ends_no_run(
+    sites: Sites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(house, "UP_S_MAX", 1.0)
+    desk = Desk(sites)
+    until(desk.runs)
+    sites.made["core"].stop()
+    until(lambda: desk.run.sites is not None and desk.run.sites.lost == {"core"})
+    adding = desk.run.parts.adding  # type: ignore[union-attr]
+    asked = adding.add({"queries": [BAD]}, ("bad",), "asked for", "person", anyway=True)
+    until(lambda: sites.engines["desk"].known == ["q", "bad"])  # type: ignore[attr-defined]
+    again(sites, "core")
+    until(lambda: asked.state != "asked")
+    assert (asked.state, "no such function" in asked.why) == ("refused", True)
+    until(lambda: "q.small" in [name for name, _ in sites.engines["core"].launched], "it goes on with what it ran")
+    desk.run.stop()
+    until(sites.over)
+    assert desk.error is None
+
+
+def ran(desk: Desk, site: str) -> Any:
+    """What a site tells that it runs."""
+    return {one.fragment for one in desk.run.sites.runs_of(site)}  # type: ignore[union-attr]
 
 
 def again(sites: Sites, site: str) -> None:

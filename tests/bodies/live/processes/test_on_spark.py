@@ -241,10 +241,12 @@ def broker(tmp_path: Path) -> Iterator[Callable[[], Broker]]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["folder", "mirror"])
-def test_a_query_comes_to_sites_in_processes_and_another_goes_while_records_flow(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["folder", "mirror", "kafka"])
+def test_a_query_comes_to_sites_in_processes_and_another_goes_while_records_flow(
+    kind: str, tmp_path: Path, broker: Callable[[], Broker]
+) -> None:
     still = TWO_SITES[: TWO_SITES.index("scenario")].replace("rate_per_s: 200", "rate_per_s: 25")
-    (tmp_path / "weft.yaml").write_text(f"{still}channels: {{kind: {kind}}}\n")
+    (tmp_path / "weft.yaml").write_text(still + channels(kind, a_broker_where(kind, broker)))
     (tmp_path / "lines.csv").write_text("".join(f"{v}\n" for v in range(RECORDS)))
     (tmp_path / "r.yaml").write_text(
         'queries: [{name: r, operators: [{name: o, from: lines, site: core, '
@@ -283,15 +285,20 @@ def whole(
     What lies in the sinks is right at every moment: all that was ever seen there is among the exact rows at the end.
     """
     deployment = make(folder, 7, 6000, 100, moves)
-    reached = f", bootstrap: '{broker.bootstrap}'" if broker is not None else ""
     with open(folder / "weft.yaml", "a", encoding="utf-8") as file:
-        file.write(f"channels: {{kind: {kind}{reached}}}\n")
+        file.write(channels(kind, broker))
     run = Started(folder)
     run.until(lambda: run.results() > 100)
     watched = Watched(folder / "out")
     disturb(run).end()
     watched.end()
     assert differing(delivered(spark, deployment), expected(spark, deployment)) == {}
+
+
+def channels(kind: str, broker: Broker | None) -> str:
+    """What a file says of its channels."""
+    reached = f", bootstrap: '{broker.bootstrap}'" if broker is not None else ""
+    return f"channels: {{kind: {kind}{reached}}}\n"
 
 
 def a_broker_where(kind: str, start: Callable[[], Broker]) -> Broker | None:

@@ -12,6 +12,7 @@ import json
 import threading
 import time
 import zlib
+from concurrent.futures import CancelledError
 from hashlib import sha256
 from pathlib import Path
 
@@ -98,7 +99,7 @@ class Copies:
                 return
             try:
                 brought = self._port.do(self._asked()).result(BRING_S_MAX)
-            except (BadFrame, NotBelieved, TimeoutError, asyncio.IncompleteReadError) as error:
+            except (BadFrame, NotBelieved, TimeoutError, CancelledError, asyncio.IncompleteReadError) as error:
                 raise OSError(f"the desk does not give its state: {error or type(error).__name__}") from error
             self._refuse_other(brought.get(RUN_FILE, b""))
             self._refuse_foreign(brought.get(journal.FILE))

@@ -178,7 +178,7 @@ class ProcessSites:
         return site in self._names and not self.is_up(site) and site in self._living()
 
     def try_out(self, deployment: Deployment) -> Learned:
-        """Let all sites that are up know a deployment with queries more; CannotRun where one cannot."""
+        """Let all sites know a deployment with queries more; CannotRun where one cannot, or does not in time."""
         if self.apart:
             raise CannotRun(
                 "sites that share no folder take only the queries of their files: put it into all of them, and start "
@@ -194,6 +194,7 @@ class ProcessSites:
     def learn(self, learned: Learned) -> None:
         """Know more queries; the sites do already."""
         self.deployment, self._facts = learned.deployment, learned.facts
+        self._trying.learn()
 
     def start(self) -> None:
         """Sites take orders as they come."""

@@ -17,7 +17,7 @@ from weft.bodies.live.processes.graph import Packed
 from weft.bodies.live.state import CannotRun
 from weft.model import Deployment
 from weft.plan.dataflow.event_times import carried_times
-from weft.protocol.agents import AgentHere
+from weft.protocol.agents import READY, AgentHere
 from weft.protocol.words import Parcel
 from weft.spark.kafka.connector import needs_connector
 
@@ -39,7 +39,8 @@ class Trying:
     """The graph of the desk, and what sites say of it; `up`: the last word of each site that is there."""
 
     def __init__(self, deployment: Deployment, up: Callable[[], dict[str, AgentHere]]) -> None:
-        self._graph = Packed(deployment)
+        self._sites = [site.name for site in deployment.sites]
+        self._in_force = self._graph = Packed(deployment)
         self._up = up
         self._told: tuple[str, Facts] | None = None  # what Spark said of a graph, by its digest
 
@@ -49,14 +50,17 @@ class Trying:
             self._told = here.knows, facts
 
     def answer(self, here: AgentHere, wants_facts: bool) -> tuple[str, Parcel, bool]:
-        """What a site is told: the graph's digest, the graph if it has another, and whether facts are wanted."""
-        graph = self._graph
+        """What a site is told: the graph's digest, the graph if it has another, and whether facts are wanted.
+
+        One that starts begins with what is in force: it cannot begin at all with what its Spark refuses.
+        """
+        graph = self._graph if here.phase == READY else self._in_force
         known = here.knows == graph.digest or len(graph.parcel.text) > GRAPH_BYTES_MAX
         untold = self._told is None or self._told[0] != graph.digest
         return graph.digest, Parcel() if known else graph.parcel, wants_facts or untold
 
     def try_out(self, deployment: Deployment, running: Deployment, known: Facts) -> Tried:
-        """Let all sites that are up know a deployment with queries more; CannotRun where one cannot."""
+        """Let all sites know a deployment with queries more; CannotRun where one cannot, or does not in time."""
         if needs_connector(deployment) and not needs_connector(running):
             raise CannotRun("it needs Spark's connector to Kafka, which this run was started without: start it again")
         before, graph = self._graph, Packed(deployment)
@@ -71,18 +75,24 @@ class Trying:
         now = carried_times(deployment, *meanings(deployment, facts))
         return Tried(deployment, facts, lacking(carried_times(running, *meanings(running, known)), now, running))
 
+    def learn(self) -> None:
+        """What was tried last is to be in force."""
+        self._in_force = self._graph
+
     def _all_know(self, graph: Packed) -> Facts:
-        """Wait until all sites that are up know a graph; what the Spark of one says of it."""
+        """Wait until all sites know a graph; what the Spark of one says of it.
+
+        One that is away is waited for: once a query is in force, a site whose Spark refuses it can no more begin.
+        """
         deadline = time.monotonic() + TRY_S_MAX
         while True:
             up = self._up()
             for site, here in up.items():
                 if here.refuses == graph.digest:
                     raise CannotRun(f"site {site}: {here.reason}")
-            silent = [site for site, here in up.items() if here.knows != graph.digest]
-            if up and not silent and self._told is not None and self._told[0] == graph.digest:
+            silent = [site for site in self._sites if site not in up or up[site].knows != graph.digest]
+            if not silent and self._told is not None and self._told[0] == graph.digest:
                 return self._told[1]
             if time.monotonic() > deadline:
-                who = ", ".join(silent) or "no site"
-                raise CannotRun(f"not all sites have tried it within {TRY_S_MAX:.0f} s: {who}")
+                raise CannotRun(f"not all sites have tried it within {TRY_S_MAX:.0f} s; not: {', '.join(silent)}")
             time.sleep(LOOK_S)
