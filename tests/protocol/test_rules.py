@@ -8,8 +8,11 @@ import pytest
 
 from weft.model import Advise, Control, Deployment, Relief
 from weft.model.control import Foreseen
+from weft.model.wishes import By
+from weft.plan.changing.next_plan import ASKERS
 from weft.plan.observing.forecast import AUTO, LEADER, METHODS
-from weft.protocol.control.rules import acts, due_rules, looks_every_s, periods_s
+from weft.protocol.control.rules import RULES, acts, due_rules, looks_every_s, periods_s
+from weft.protocol.control.words import PRECEDENCE, RANKS
 
 
 @pytest.mark.parametrize(
@@ -35,6 +38,12 @@ def test_the_most_frequent_rule_looks_each_time_and_others_when_their_period_is_
     assert due_rules(deployment, {}, 5.0) == ["relief", "place"]
     assert due_rules(deployment, {"relief": 5.0, "place": 5.0}, 10.0) == ["relief"]
     assert due_rules(deployment, {"relief": 30.0, "place": 5.0}, 34.0) == ["relief", "place"]
+
+
+def test_whoever_may_ask_is_called_something_and_counts_as_somebody() -> None:
+    assert set(ASKERS) == set(get_args(By))
+    assert {RANKS.get(who, who) for who in get_args(By)} == set(PRECEDENCE)
+    assert set(RULES) <= set(get_args(By))
 
 
 def test_every_way_to_foresee_has_its_word_and_every_word_its_way() -> None:

@@ -163,7 +163,8 @@ def is_one_type(value: str, said: Sequence[str]) -> bool:
         return all(whole_number(one) is not None for one in said)
     if kind == "s":
         return all(one.startswith("'") for one in said)
-    return kind == "d" and all(_number(one) is not None for one in said)
+    # Of many values Spark makes a set, to which the two zeros are two.
+    return kind == "d" and all(_number(one) not in (None, 0.0) for one in said)
 
 
 def without_implied(where: Sequence[str]) -> tuple[str, ...]:

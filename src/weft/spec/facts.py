@@ -104,6 +104,29 @@ def _function_name(node: exp.Expr) -> str:
     return node.sql_name().lower() if isinstance(node, exp.Func) else call_name(node)
 
 
+@lru_cache(maxsize=TEXTS_KEPT)
+def names_asked(sql: str) -> tuple[frozenset[str], bool] | None:
+    """All names that a statement says, in lower case, and whether it hands on whole records; None: it may ask all.
+
+    Whole records are handed on by `SELECT *` alone, over one stream.
+    """
+    tree = _statement(sql)
+    if tree is None or any(tree.find_all(exp.Pivot)):
+        return None
+    stars = [one for one in tree.find_all(exp.Star) if not isinstance(one.parent, exp.Count)]
+    select = unwrapped(tree)
+    whole = isinstance(select, exp.Select) and len(select.selects) == 1 and select.selects[0] in stars
+    if (stars and not whole) or len(stars) > 1 or any(join.args.get("method") for join in tree.find_all(exp.Join)):
+        return None
+    if whole and (not _gives_one_at_most(sql) or len(list(tree.find_all(exp.Query))) > 1 or _more_than_star(stars[0])):
+        return None
+    return frozenset(one.name.lower() for one in tree.find_all(exp.Identifier)), whole
+
+
+def _more_than_star(star: exp.Expr) -> bool:
+    return any(held not in (None, False, []) for held in star.args.values())
+
+
 def sole_filter(operator: Operator) -> str | None:
     """The condition over its input's columns by which alone the operator changes how many records there are."""
     tree = _tree(operator)

@@ -110,6 +110,8 @@ def _nullif(node: exp.Expr) -> exp.Expr:
 
 
 def _nvl2(node: exp.Expr) -> exp.Expr:
+    if node.args.get("false") is None:
+        return node
     there = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))
     return exp.Case(ifs=[exp.If(this=there, true=node.args["true"].copy())], default=node.args["false"].copy())
 

@@ -1,7 +1,7 @@
-"""Faults planted by hand that worlds did not find at first: seventeen of a hundred and five, in five batches.
+"""Faults planted by hand that worlds did not find at first: nineteen of a hundred and twenty-one, in six batches.
 
-Four batches of twenty or more were drawn before the worlds were read. The last of all was none of these: the world that
-was made to see who restarted found it in the directory as it was. Three of the last batch change nothing, and are not
+Five batches of sixteen or more were drawn before the worlds were read. One more was none of these: the world that
+was made to see who restarted found it in the directory as it was. Three change nothing, and are not
 here: cores that take pairs of operators in another order (any one order for all will do), a clean end that is not
 fenced (nothing is alive that could write, and the next start fences), and an answer that counts as whole though more
 waits (with an answer a site tells all there is).
@@ -120,6 +120,16 @@ PLANTED_LAST = (
         "if (message.of, message.number) == (self.life, self.number):",
         "if message.number == self.number:",
     ),
+    Planted(
+        "who does not answer a question is not taken for away", directory,
+        "            self.gone(silent, AWAY)\n",
+        "            pass\n",
+    ),
+    Planted(
+        "who is waited for no longer is not told", balancer,
+        "        return self.clear(peer, row)\n\n    def concluding",
+        "        row.rest()\n        return []\n\n    def concluding",
+    ),
 )  # fmt: skip
 
 
@@ -142,5 +152,7 @@ SEEN_IN_LAST: dict[str, str] = {
     "a core is inside as soon as it is with one neighbouring operator": "in turn 1-1-1 x2",
     "who restarted counts as holding what its former life was given": "one who offers crashes",
     "an answer to a word of a former life counts for this one": "one who offers crashes",
+    "who does not answer a question is not taken for away": "a lost word",
+    "who is waited for no longer is not told": "an offer, a loss and an early timer",
 }  # fmt: skip
 """The world that sees each fault."""

@@ -143,6 +143,19 @@ def test_an_illegal_step_is_a_violation() -> None:
     assert violation.claim.startswith(f"{STEPS_LEGAL}: a: Asked(f) in state ")
 
 
+def test_an_assertion_without_a_word_is_a_violation() -> None:
+    class Wordless(Asker):
+        __slots__ = ()
+
+        def handle(self, input: Input) -> list[Effect]:
+            if isinstance(input, TimerFired):
+                raise AssertionError
+            return super().handle(input)
+
+    (violation,) = run(small(asker=Wordless)).violations
+    assert violation.claim == f"{STEPS_LEGAL}: AssertionError"
+
+
 def test_a_world_without_end_is_stopped_and_says_so() -> None:
     (violation,) = run(small(early=10**6, states_max=500)).violations
     assert violation.claim.startswith(BOUNDED)

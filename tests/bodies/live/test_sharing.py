@@ -87,3 +87,28 @@ def test_what_others_use_of_a_query_that_leaves_runs_on_and_all_results_are_exac
     files = [str(path) for path in (tmp_path / "out/q").glob("part-*")]
     odd = [row.v for row in spark.read.parquet(*files).collect()] if files else []
     assert sorted(odd) == [v for v in range(RECORDS) if v % 3 and v % 2][: len(odd)]
+
+
+def test_columns_that_nobody_asks_for_travel_as_nulls_until_somebody_does(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("".join(f"{v},{v % 7},word {v}\n" for v in range(RECORDS)))
+    (tmp_path / "weft.yaml").write_text("""
+weft: 1
+sites: [{name: a}, {name: b}]
+links: [{from: a, to: b}]
+control: {share: true}
+sources: [{name: s, site: a, format: csv, path: s.csv, schema: "v BIGINT, k INT, word STRING"}]
+queries:
+  - name: q
+    operators:
+      - {name: keep, from: [s], site: a, sql: "SELECT * FROM s WHERE v >= 100"}
+      - {name: far, from: [keep], site: b, sql: "SELECT v FROM keep WHERE k <> 3"}
+    sink: {from: far, format: parquet, path: out/q}
+""")
+    run = Run(weft.spec.load(tmp_path / "weft.yaml"), tmp_path / "state", Options(until_done=True))
+    run.go()
+    found = spark.read.parquet(str(tmp_path / "out/q"))
+    assert sorted(row.v for row in found.collect()) == [v for v in range(100, RECORDS) if v % 7 != 3]
+    files = [str(path) for path in (tmp_path / "state/streams").rglob("*.parquet")]
+    carried = [row for row in spark.read.parquet(*files).collect() if row.v is not None]
+    assert carried
+    assert all(row.word is None and row.k == row.v % 7 for row in carried)

@@ -130,3 +130,26 @@ def test_the_only_query_stays(tmp_path: Path) -> None:
     assert next_plan(now, RemoveQuery("q", by="person"), rules) == Impossible(
         "q is the only query: stop the run instead"
     )
+
+
+def test_who_gives_a_stream_is_cut_anew_for_columns_that_did_not_travel_and_only_for_those(tmp_path: Path) -> None:
+    away = """
+  - name: p
+    operators:
+      - {name: keep, from: [s], site: a, sql: "SELECT * FROM s WHERE v > 1", cost_ms: 0.1, selectivity: 1}
+      - {name: last, from: [keep], site: b, sql: "SELECT v FROM keep", cost_ms: 0.1, selectivity: 1}
+    sink: {from: last, format: parquet, path: out/p}
+control: {share: true}
+"""
+    now, rules = running(tmp_path, away)
+    assert next(one for one in now.fragments if one.id == "p.keep").empty == (("p.keep", "ts"),)
+    then = granted(now, wished(now, "r@b: SELECT v FROM p.keep"), rules)
+    assert difference(now, then).ends == ()
+    then = granted(now, wished(now, "r@b: SELECT v, ts FROM p.keep"), rules)
+    assert [old.id for old, _ in difference(now, then).ends][:1] == ["p.keep"]
+    assert next(one for one in then.fragments if one.id == "p.keep").empty == ()
+    # Who needed it leaves again: what travels for nobody costs no pause.
+    less = granted(then, RemoveQuery("r", by="person"), rules)
+    assert next(one for one in less.fragments if one.id == "p.keep").empty == ()
+    moved = granted(less, wished(less, "t@b: SELECT v FROM p.keep"), rules)
+    assert difference(less, moved).ends == ()

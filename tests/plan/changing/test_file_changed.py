@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.plan.changing.test_next_plan import HOMES, begun, rules, whole
 from tests.plan.plan_builders import op, query
-from weft.model import Deployment, Link, Placement, Site
+from weft.model import Control, Deployment, Link, Placement, Share, Site
 from weft.model.wishes import AddQuery
 from weft.plan.changing.file_changed import plan_for_file
 from weft.plan.changing.running_plan import Impossible, RunningPlan
@@ -61,3 +61,18 @@ def test_a_query_that_reads_what_stayed_inside_a_fragment_is_added_once_all_runs
     plan, wishes = after(replace(given, queries=(*given.queries, reader)), inside)
     assert (plan.number, plan.fragments) == (0, inside.fragments)
     assert [wish.homes for wish in wishes if isinstance(wish, AddQuery)] == [{"t.d": "z"}]
+
+
+def test_a_statement_that_asks_for_what_was_not_sent_is_refused() -> None:
+    def asking(sql: str) -> Deployment:
+        given = replace(whole(), control=Control(share=Share()))
+        asked = query(op("a", "s"), op("b", "a", sql=sql))
+        return replace(given, queries=(asked, *given.queries[1:]))
+
+    now = begun(asking("SELECT k FROM a WHERE v > 1"))
+    assert [one.empty for one in now.fragments if "q.a" in one.outputs] == [(("q.a", "ts"),)]
+    plan, wishes = after(asking("SELECT k FROM a WHERE v > 2"), now)
+    assert (plan.fragments, wishes) == (now.fragments, ())
+    assert after(asking("SELECT k FROM a WHERE ts > '2026-01-01'"), now) == Impossible(
+        "`ts` of q.a was not sent so far, as nobody asked for it"
+    )

@@ -18,7 +18,7 @@ from weft.plan.judging.micro_batches import mean_of, quantile_of, simulate
 # A second for a batch without state, two for one with, nothing for records, and no chance.
 EVEN = replace(
     SHIPPED, stateless_ms=1000.0, stateful_ms=2000.0, output_ms=100.0, python_ms=50.0, record_ms=0.0, crowd=0.0,
-    look_ms=0.0, spread=0.0, after_ms=0.0, text_ms=0.0,
+    look_ms=0.0, spread=0.0, after_ms=0.0, text_ms=0.0, distinct_ms=None, join_ms=None,
 )  # fmt: skip
 
 

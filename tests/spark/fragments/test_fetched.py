@@ -10,7 +10,7 @@ from tests.plan.plan_builders import deployment, op, query, source
 from weft.model import dataflow
 from weft.plan.changing.fragments import Fragment
 from weft.spark.fragments import operators
-from weft.spark.fragments.fetched import FetchedBatch, FetchedFrame
+from weft.spark.fragments.fetched import FetchedBatch, FetchedFrame, without
 
 pytestmark = pytest.mark.spark
 BRANCHES = {
@@ -66,3 +66,13 @@ def test_what_does_more_is_sparks_own_but_of_nothing_comes_nothing(spark: Any) -
     found = held(empty).of("more", lambda: by_spark(empty, "more"))
     assert found.toArrow().num_rows == 0
     assert found.columns == ["k"]
+
+
+def test_columns_that_do_not_travel_are_null_whether_fetched_or_spark_s(spark: Any) -> None:
+    frame = spark.sql("SELECT id, id % 3 AS k, struct(id AS a, 'x' AS b) AS s FROM range(5)")
+    held = FetchedFrame(frame, lambda: frame, frame.toArrow(), frame.schema)
+    for one in (held.without({"k", "s"}), without(frame, {"k", "s"})):
+        assert one.columns == ["id", "k", "s"]
+        assert [(field.name, field.dataType) for field in one.schema] == [(f.name, f.dataType) for f in frame.schema]
+        assert one.toArrow().to_pylist() == [{"id": at, "k": None, "s": {"a": at, "b": "x"}} for at in range(5)]
+    assert held.without({"k"}).filter("id > 3").collect()[0].asDict() == {"id": 4, "k": None, "s": (4, "x")}

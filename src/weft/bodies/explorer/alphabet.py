@@ -205,7 +205,7 @@ class Alphabet:
         try:
             effects = tuple(machine.handle(input))
         except (IllegalStep, AssertionError) as error:
-            self.illegal[value, op] = str(error).splitlines()[0]
+            self.illegal[value, op] = (str(error).splitlines() or [type(error).__name__])[0]
             return kernel.ILLEGAL, 0
         self.told[value, op] = effects
         if self.world.steps:

@@ -17,8 +17,10 @@ import msgspec
 from weft.bodies.live import journal
 from weft.bodies.live.identity import CHANNELS, OPERATOR, SINK, SOURCE, identity, is_milder, queries_in
 from weft.bodies.live.returning_queries import coming_again
+from weft.bodies.live.sharing import as_held
 from weft.bodies.live.state import CannotRun, State
 from weft.model import Deployment, Query
+from weft.plan.changing.fragments import not_sent
 from weft.plan.dataflow.ordering import with_ordering
 from weft.plan.dataflow.sharing import as_written
 from weft.spark.sinks.ownership import RUN_FILE
@@ -139,6 +141,9 @@ def _changed(
         if old == new or not _is_judged(part, here, old, new):
             continue
         why_not = _why_not(part, old, new, before, file, held)
+        if why_not is None and part.startswith(OPERATOR):
+            unsent = not_sent(as_held(file, held), held.fragments)
+            why_not = None if unsent is None else f"{unsent}: {ANEW}"
         if why_not is None and runs:
             why_not = "it changes between a stop and a start: `weft stop`, `weft apply`, `weft run`"
         found.append(Changed(part, _lines(old, new), why_not))

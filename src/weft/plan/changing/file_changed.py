@@ -12,7 +12,7 @@ from dataclasses import replace
 from weft.model import Deployment, Placement, Query, dataflow
 from weft.model.wishes import AddQuery, MoveTo, RemoveQuery, Wish
 from weft.plan.changing.difference import difference
-from weft.plan.changing.fragments import without_unused
+from weft.plan.changing.fragments import not_sent, without_unused
 from weft.plan.changing.next_plan import next_plan, only_of, why_impossible
 from weft.plan.changing.running_plan import Impossible, Rules, RunningPlan
 
@@ -26,7 +26,7 @@ def plan_for_file(
     gone = tuple(Query(name, (), ()) for name in sorted(before - names))
     kept = tuple(query for query in deployment.queries if query.name in before)
     now = replace(held, deployment=replace(deployment, queries=(*kept, *gone)))
-    why_not = _why_not(now, kept, rules)
+    why_not = _why_not(now, kept, rules) or not_sent(now.deployment, now.fragments)
     if why_not:
         return Impossible(why_not)
     for query in gone:

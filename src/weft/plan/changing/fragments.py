@@ -10,12 +10,13 @@ makes for both (`control.share`) are branches of the fragment that makes it, und
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from weft.model import Dataflow, Deployment, Node, Placement, Query, dataflow
 from weft.plan.changing.fusing import Group, fuse
+from weft.plan.dataflow.asked_columns import unasked
 from weft.plan.dataflow.event_times import Passes, Stateful, watermark_of
 
 Relays = Mapping[tuple[str, str, str], str]
@@ -26,7 +27,8 @@ class Fragment:
     """Operators on one site, run as one Spark streaming query; a relay has no operators.
 
     Trunk and the first query's branches are named as that query does, branches of other queries by their streams.
-    `relayed` tells which operator reads which source through a relay's stream, where it does not read it directly.
+    `relayed` tells which operator reads which source through a relay's stream, where it does not read it directly;
+    `empty` are columns of its outputs that nobody asks for who reads them: they travel as nulls.
     """
 
     id: str
@@ -40,6 +42,7 @@ class Fragment:
     outputs: tuple[str, ...]
     sinks: tuple[str, ...]
     relayed: tuple[tuple[str, str], ...] = ()
+    empty: tuple[tuple[str, str], ...] = ()
 
     @property
     def query(self) -> str | None:
@@ -96,7 +99,46 @@ def cut(
         Fragment(stream, deployment.source(name).site, (), (), (), None, (name,), (), (stream,), ())
         for stream, name in relayed.items()
     ]
-    return (*first, *fragments)
+    whole = (*first, *fragments)
+    share = deployment.control.share
+    return _without_unasked(deployment, whole) if share is not None and share.on else whole
+
+
+def _without_unasked(deployment: Deployment, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+    """Fragments that know which columns of their outputs need not travel."""
+    return tuple(
+        replace(one, empty=tuple(
+            (stream, name) for stream in one.outputs for name in _unasked(deployment, fragments, stream)
+        ))
+        for one in fragments
+    )  # fmt: skip
+
+
+def _unasked(deployment: Deployment, fragments: Iterable[Fragment], stream: str) -> tuple[str, ...]:
+    """The columns of a stream between fragments that none of those asks for who read it."""
+    flow, named, readers = dataflow(deployment), source_of(stream), []
+    for one in fragments:
+        if stream in one.channels and not one.operators:
+            return ()  # it goes to a sink
+        if stream in one.channels:
+            nodes = [(name, flow.node(one.stream(name))) for name in one.operators if flow.makes(one.stream(name))]
+            through = {name for name, relay in one.relayed if relay == stream}
+            readers += [node for name, node in nodes if named in node.inputs and (flow.makes(named) or name in through)]
+    return unasked(deployment, named, readers) if readers else ()
+
+
+def not_sent(deployment: Deployment, fragments: tuple[Fragment, ...]) -> str | None:
+    """Which column a deployment asks for that fragments, cut for another, do not send; None where all is sent."""
+    read = {stream for one in fragments for stream in one.channels if one.operators}
+    return next(
+        (
+            f"`{name}` of {stream} was not sent so far, as nobody asked for it"
+            for fragment in fragments
+            for stream, name in fragment.empty
+            if stream in read and name not in _unasked(deployment, fragments, stream)
+        ),
+        None,
+    )
 
 
 def each_alone(deployment: Deployment, placement: Placement, relays: Relays) -> tuple[Fragment, ...]:
@@ -144,7 +186,13 @@ def without_unused(fragments: tuple[Fragment, ...], flow: Dataflow) -> tuple[Fra
         left.append(replace(one, queries=queries, trunk=trunk, branches=branches, sinks=shown, relayed=relayed))
     while True:
         read = {stream for one in left for stream in one.channels}
-        less = [replace(one, outputs=tuple(stream for stream in one.outputs if stream in read)) for one in left]
+        less = [
+            replace(
+                one, outputs=tuple(stream for stream in one.outputs if stream in read),
+                empty=tuple(held for held in one.empty if held[0] in read),
+            )
+            for one in left
+        ]  # fmt: skip
         less = [one for one in less if one.operators or one.sinks or one.outputs]
         if less == left:
             return tuple(left)

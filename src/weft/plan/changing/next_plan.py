@@ -56,9 +56,15 @@ def next_plan(now: RunningPlan, wish: Wish, rules: Rules, number: int | None = N
         fragments = without_unused(now.fragments, dataflow(deployment))
     else:
         fragments = rules.cut(deployment, placement, relays_kept(deployment, now.fragments, placement))
+        fragments = tuple(_as_it_writes(one, now.fragments) for one in fragments)
         if isinstance(wish, AddQuery):
             fragments = _with_added(now, wish, fragments)
     return RunningPlan(now.number + 1 if number is None else number, deployment, placement, fragments)
+
+
+def _as_it_writes(new: Fragment, before: tuple[Fragment, ...]) -> Fragment:
+    """A fragment as it ran if it only writes more than it would have to: nobody waits for that."""
+    return next((old for old in before if replace(old, empty=new.empty) == new and {*old.empty} <= {*new.empty}), new)
 
 
 def as_made(deployment: Deployment, wish: Wish) -> Wish:
@@ -241,7 +247,13 @@ def why_unread(deployment: Deployment, queries: Iterable[Query]) -> str | None:
 def _with_added(now: RunningPlan, wish: AddQuery, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
     """What runs as it was cut, and what comes; cut anew is only a query whose stream is read and stayed inside."""
     new = {query.name for query in wish.queries}
-    given = {stream for one in now.fragments for stream in one.outputs}
+    needed = {one.id: one.empty for one in fragments}
+    given = {
+        stream
+        for one in now.fragments
+        for stream in one.outputs
+        if not {held for held in one.empty if held[0] == stream} - {*needed.get(one.id, ())}
+    }
     host = {stream: one.query for one in now.fragments for stream in one.streams}
     inside = {
         host.get(name, name.partition(".")[0])

@@ -13,7 +13,8 @@ from weft.spark.channels.partitions import WHOLE
 from weft.spark.channels.small_batches import fetched
 from weft.spark.fragments import operators
 from weft.spark.fragments.batch_input import FEW
-from weft.spark.fragments.fetched import FetchedBatch
+from weft.spark.fragments.fetched import FetchedBatch, FetchedFrame, without
+from weft.spark.fragments.outputs import Place
 from weft.spark.fragments.wiring import RunContext
 
 
@@ -32,6 +33,15 @@ class BatchRecords:
         upstream = self.branch(frame, self._fragment.name(node.inputs[0]))
         inputs = {node.operator.from_[0]: upstream}
         return operators.apply(node.operator, inputs, self._context.deployment.folder)
+
+    def carried(self, place: Place, frame: DataFrame) -> DataFrame:
+        """The records of an output as they travel: what nobody asks for there is null."""
+        empty = {name for stream, name in self._fragment.empty if stream == place.stream}
+        if not empty or place.sink is not None or place.late is not None:
+            return frame
+        if isinstance(frame, FetchedFrame):
+            return frame.without(empty)
+        return without(frame, empty)
 
     def fetched(self, frame: DataFrame, ended: bool) -> FetchedBatch | None:
         """A batch of a stateful operator that this process can hold; None where it is too large, or never was small."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
 from weft.model import Dataflow
 from weft.plan.changing.fragments import Fragment
@@ -37,6 +38,35 @@ class FetchedFrame(ClassicDataFrame):
     def toArrow(self) -> pa.Table:
         """The records that were fetched."""
         return self._table
+
+    def without(self, empty: Set[str]) -> FetchedFrame:
+        """The same with nulls in the place of some columns; see `without`."""
+        import pyarrow as pa
+
+        table = self._table
+        for at, field in enumerate(table.schema):
+            if field.name in empty and not pa.types.is_nested(field.type):
+                nulls = pa.nulls(table.num_rows, field.type)
+                table = table.set_column(at, field.with_nullable(True), nulls)
+        make = self._make
+        shown = [
+            StructField(one.name, one.dataType, one.nullable or one.name in empty, one.metadata) for one in self.schema
+        ]
+        return FetchedFrame(self, lambda: without(make(), empty), table, StructType(shown))
+
+
+def without(frame: DataFrame, empty: Set[str]) -> DataFrame:
+    """A frame with nulls in the place of some columns, whose types and order stay.
+
+    What has fields is left as it is: Arrow knows no null where one of them may not be.
+    """
+    shown = [
+        F.lit(None).cast(field.dataType).alias(field.name)
+        if field.name in empty and not isinstance(field.dataType, (StructType, ArrayType, MapType))
+        else frame[f"`{field.name}`"]
+        for field in frame.schema
+    ]
+    return frame.select(*shown)
 
 
 class FetchedBatch:

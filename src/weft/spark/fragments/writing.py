@@ -295,7 +295,7 @@ class BatchWriter:
             few = not opened or self.inputs.are_few(self.inputs.of(batch), None)
             with shared(frame, len(waiting)):
                 for place in waiting:
-                    records = self.records.branch(frame, place.operator)
+                    records = self.records.carried(place, self.records.branch(frame, place.operator))
                     measured = self.batch_times.measured(place.stream)
                     ahead[place.stream] = place.destination.write_aside(records, self.born, measured, few)
         if not opened:  # when this batch was planned it was not either: nothing was read
@@ -323,7 +323,7 @@ class BatchWriter:
                 if output.stream in ahead:
                     written = output.writer.take(ahead[output.stream])
                 else:
-                    records = self.records.of(frame, output.operator, held)
+                    records = self.records.carried(output.place, self.records.of(frame, output.operator, held))
                     few = held is not None or self.inputs.are_few(brought, output.writer.last)
                     written = output.writer.write(records, self.batch_times.measured(output.stream), few)
                 brought = self.inputs.with_births(brought, batch)

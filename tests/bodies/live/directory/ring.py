@@ -41,15 +41,21 @@ def whole(control: Control = SHARED) -> Deployment:
 
 
 class Working(Fake):
-    """An engine whose tasks have used so much of a CPU."""
+    """An engine whose tasks use so much of a CPU, from when that is said."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.begun_s = time.monotonic()
-        self.share = 0.0
+        self._since = (time.monotonic(), 0.0, 0.0)
+
+    def use(self, share: float) -> None:
+        self._since = (time.monotonic(), self._used_s(), share)
+
+    def _used_s(self) -> float:
+        begun_s, used_s, share = self._since
+        return used_s + share * (time.monotonic() - begun_s)
 
     def measure(self, finally_: bool = False) -> Measured:
-        return Measured(now=SiteNow(cpu_s=self.share * (time.monotonic() - self.begun_s)))
+        return Measured(now=SiteNow(cpu_s=self._used_s()))
 
 
 class Counting(InProcess):

@@ -84,10 +84,10 @@ def test_a_load_is_told_when_it_has_left_its_level_and_not_before(
     with ring(tmp_path) as run:
         engine = run.sites.engines["x"]
         machine = next(one for one in run.sites.bodies() if one.name == "x").companions[0].carrier.machine  # type: ignore[attr-defined]
-        engine.share = 0.05
+        engine.use(0.05)
         assert until(lambda: (run.load("x") or 0) > 0.02), "with the next beat, by the way"
         assert (machine.level, machine.updates) == (0, 0)
-        engine.begun_s, engine.share = time.monotonic() - 0.05 * (time.monotonic() - engine.begun_s) / 0.6, 0.6
+        engine.use(0.6)
         assert until(lambda: (run.load("x") or 0) > 0.5), run.load("x")
         assert machine.level == 2
         assert machine.updates > 0
@@ -117,7 +117,7 @@ def test_only_members_speak_with_the_directory_and_only_the_desk_asks_a_guide(tm
         run.transport.send(guide("y"), FINDING, b"noise")
         time.sleep(0.2)
         assert run.transport.messages["guide", "TellOffers"] == before
-        assert [line for line in run.story if "x refused a message from desk" in line]
+        assert until(lambda: [line for line in run.story if "x refused a message from desk" in line])
         assert until(lambda: run.where() == ALL), "nothing is disturbed"
 
 

@@ -236,6 +236,14 @@ def silence_frees(step: Taken) -> bool:
     return not step.after.rows[step.input.name].mine
 
 
+def silence_is_told(step: Taken) -> bool:
+    """Whether a neighbour whose answer is waited for no longer is told so: it may have kept something since."""
+    if not isinstance(step.input, TimerFired):
+        return True
+    row = step.before.rows[step.input.name]
+    return row.state not in ("offered", "demanded") or Send(step.input.name, Clear(row.number)) in step.effects
+
+
 def taken_where_it_fits(step: Taken) -> bool:
     """Whether what room was kept for is taken just where it fits, beside all else that room is kept for."""
     if not isinstance(step.input, Received) or not isinstance(step.input.message, Handover):
@@ -256,6 +264,7 @@ def taken_where_it_fits(step: Taken) -> bool:
 STEPS: dict[str, StepClaim] = {
     "for who begins anew nothing is kept of what it began before": nothing_kept_from_before,
     "a neighbour that does not answer a handover keeps nobody from negotiating": silence_frees,
+    "who is waited for no longer is told so": silence_is_told,
     "what is handed over is taken just where it fits beside all that room is kept for": taken_where_it_fits,
     "what is taken is written down with its reason": taken_with_reasons,
     "numbers only grow": numbers_grow,

@@ -9,7 +9,7 @@ from weft.bodies.explorer.world import Taken, View, World
 from weft.bodies.explorer.worlds import strange
 from weft.bodies.explorer.worlds.directory_ground import CALM, CLOCK, INVENTED, LEASE, TWICE, Act, Clock, Yard
 from weft.bodies.explorer.worlds.timers import TIMED, timed
-from weft.protocol import Input, Machine, Received
+from weft.protocol import Input, Machine, Received, TimerFired
 from weft.protocol.directory import (
     Beat,
     Begin,
@@ -40,6 +40,7 @@ FAREWELL = "who has left is not believed to be there again in the same life"
 BLANK = "of sites that are away nothing is waited for, and nothing is held without a lease"
 ROUND = "of several sites that are away another one is asked at every beat"
 TOLD = "who is to hold something and owes no word was told so in its present life"
+SILENT = "who does not answer a question in time counts as away"
 UNKNOWN = 99
 SPARING = "a load within its level is told to nobody"
 
@@ -156,6 +157,13 @@ def only_the_last_answered(taken: Taken) -> bool:
     return before is None or answers or before.life != after.life or not before.waits or bool(after.waits)
 
 
+def silent_is_away(taken: Taken) -> bool:
+    """Whether nobody is asked again who did not answer."""
+    if not isinstance(taken.input, TimerFired) or taken.input.name not in getattr(taken.before, "asking", ()):
+        return True
+    return taken.after.rows[taken.before.asking[taken.input.name].asked[-1]].state not in ("new", "here")
+
+
 def farewells_hold(taken: Taken) -> bool:
     """Whether a life that has said that it leaves is heard no more."""
     if not isinstance(taken.input, Received):
@@ -267,7 +275,8 @@ def world(
         over,
         reborn,
         steps={AGES: ages, OLDER: in_order, LIVES: reborn_anew, SPARING: sparing, ANSWERED: only_the_last_answered,
-               FAREWELL: farewells_hold, BLANK: blank, ROUND: probes_go_round, TIMED: timed(questions)},
+               SILENT: silent_is_away, FAREWELL: farewells_hold, BLANK: blank, ROUND: probes_go_round,
+               TIMED: timed(questions)},
         **faults,
     )  # fmt: skip
 
