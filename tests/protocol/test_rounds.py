@@ -170,7 +170,7 @@ def test_what_relief_wishes_is_asked_for_and_noted_until_its_end() -> None:
     wish = rounds.granted(asked.number)
     assert wish is not None
     assert (wish.by, wish.reason) == ("relief", wish.reason)
-    assert wish.reason.startswith("q.one leaves a: ")
+    assert wish.reason.startswith("q.one and q.two leave a: "), "what reads it goes along"
     (entry,) = rounds.decisions.entries()
     assert (entry["by"], entry["who"], entry["state"]) == ("relief", PROMISE, "asked")
     then = AT_A

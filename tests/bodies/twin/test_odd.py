@@ -139,6 +139,8 @@ def test_everything_at_once_in_a_scenario_comes_to_its_end() -> None:
 
 def test_ctrl_c_gives_the_results_so_far() -> None:
     program = (
+        # Shells start what runs in the background deaf to Ctrl-C.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from weft.model import *; from weft.bodies.twin import run;"
         "q=Query('q',(Operator('o',('s',),sql='',cost_ms=Cost('constant',(0.001,)),selectivity=1.0),),(Sink('o','console'),));"
         "d=Deployment((Site('a'),),(Source('s','a','rate',(),arrivals=Poisson(500000.0)),),(q,));"
