@@ -15,6 +15,8 @@ import generate
 import pyarrow.dataset as ds
 
 import weft
+from weft.bodies.live.last_run import last_batches
+from weft.bodies.live.state import state_folder
 from weft.cli.output import print_table, say
 from weft.model import Constant, Deployment
 
@@ -34,15 +36,19 @@ def main() -> int:
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=settings)
     if done.returncode:
         return done.returncode
-    summary = json.loads(done.stdout)
+    tell(json.loads(done.stdout))
+    _next(time.monotonic() - began_s)
+    return 0
+
+
+def tell(summary: dict[str, Any]) -> None:
+    """The story of a run, from its summary, its state and its results."""
     deployment = weft.load(FILE)
     _what_ran_where(summary)
     _moves(summary)
     _promises(deployment, summary)
     _results(deployment)
     _where(deployment)
-    _next(time.monotonic() - began_s)
-    return 0
 
 
 def _what_ran_where(summary: dict[str, Any]) -> None:
@@ -95,20 +101,18 @@ def _promises(deployment: Deployment, summary: dict[str, Any]) -> None:
     say(f"  {len(rates)} sources gave {sum(rates):,.0f} records/s together. A result's latency begins with the record")
     say(f"  that completed it. The run took {summary['wall_s']:.0f} s, the start of Spark included.")
     for query in deployment.queries:
-        latency, slowest = summary["queries"][query.name]["latency_ms"], _slowest(deployment, summary, query.name)
+        latency, slowest = summary["queries"][query.name]["latency_ms"], _slowest(summary, query.name)
         if latency and slowest is not None:
             name, batch_ms = slowest
             say(f"  {query.name}: p95 is {latency['p95'] / batch_ms:.1f} times a batch of its slowest fragment, {name}")
             say(f"  ({batch_ms / 1000:.2f} s, the median of the last ones after the start).")
 
 
-def _slowest(deployment: Deployment, summary: dict[str, Any], query: str) -> tuple[str, float] | None:
+def _slowest(summary: dict[str, Any], query: str) -> tuple[str, float] | None:
     """The fragment of a query whose batches take longest, by the median of its recent ones, and that median."""
-    lines = Path(deployment.folder, ".weft", "measurements.jsonl").read_text(encoding="utf-8").splitlines()
-    told = json.loads(lines[-1])["fragments"] if lines else {}
-    own = [name for name, one in summary["fragments"].items() if one["query"] == query]
-    took = [(told[name]["batch_ms"], name) for name in own if told.get(name, {}).get("batch_ms") is not None]
-    return (max(took)[1], max(took)[0]) if took else None
+    took = last_batches(state_folder(FILE, None))
+    own = [(took[name], name) for name, one in summary["fragments"].items() if one["query"] == query and name in took]
+    return (max(own)[1], max(own)[0]) if own else None
 
 
 def _results(deployment: Deployment) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import re
+import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import weft
 from tests import ROOT
 from weft.plan import place
 from weft.spec import check
@@ -21,7 +24,12 @@ EXAMPLE = ROOT / "examples" / "meters"
 def generate(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The generator, without recorded readings."""
     monkeypatch.delenv("WEFT_DATA", raising=False)
-    spec = importlib.util.spec_from_file_location("meters_generate", EXAMPLE / "generate.py")
+    return module(EXAMPLE / "generate.py")
+
+
+def module(path: Path) -> ModuleType:
+    """A script of the example."""
+    spec = importlib.util.spec_from_file_location(f"meters_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
@@ -66,3 +74,29 @@ def test_the_deployment_is_right_and_its_operators_lie_along_the_tree(generate: 
         "meters_1": ["gw-1"], "suspicious_1": ["gw-1"], "meters_2": ["gw-2"], "suspicious_2": ["gw-2"],
         "neighbourhoods": ["district-north"], "district": ["utility"],
     }  # fmt: skip
+
+
+@pytest.mark.spark
+def test_the_demo_tells_of_a_run_what_ran_what_moved_what_was_promised_and_what_came_out(
+    spark: object,
+    generate: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "meters"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("data", "out", ".*", "__pycache__"))
+    monkeypatch.setattr(generate, "HALF_HOURS", 2 * 48)
+    generate.fill(folder / "data")
+    monkeypatch.syspath_prepend(str(folder))
+    demo = module(folder / "demo.py")
+    summary = weft.run(folder / "deployment.yaml", until_done=True, fresh=True)
+    capsys.readouterr()
+    demo.tell(summary)
+    told = "".join(capsys.readouterr())
+    assert "What ran where" in told
+    assert re.search(r"north +[\d,]+ +\d+ +[\d,]+ +[\d.]+ s +[\d.]+ s +p95 within 30 s", told), told
+    for query in ("north", "south"):
+        assert re.search(rf"{query}: p95 is [\d.]+ times a batch of its slowest fragment, {query}\.", told), told
+    assert "suspicious: " in told
+    assert str(folder / "out") in told or "out/" in told
