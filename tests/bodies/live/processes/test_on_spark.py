@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
+from tests.bodies.live import open_sockets
 from tests.bodies.live.moving import delivered, differing, expected, make
-from tests.bodies.live.open_sockets import family, listening
 from weft.bodies.live.processes.roll import living
 from weft.bodies.live.wire.authority import make_keys
 from weft.spark.kafka import client
@@ -168,7 +168,8 @@ def test_an_operator_moves_from_one_process_to_another_and_every_record_arrives_
     assert (told["pid"], told["state"]) == (run.desk.pid, str(run.state))
     assert {site: told["sites"][site]["pid"] for site in ("edge", "core")} == {"edge": edge, "core": core}
     assert len({edge, core, run.desk.pid}) == 3
-    assert elsewhere(listening(family())) == set(), "nobody listens but on loopback"
+    listened = open_sockets.listening(open_sockets.family())
+    assert open_sockets.elsewhere(listened) == set(), "nobody listens but on loopback"
     summary = run.end()
     [move] = summary["moves"]
     assert (move.get("state", "done"), move["from"], move["to"]) == ("done", "core", "edge"), move
