@@ -227,8 +227,8 @@ def batch(session: Any, deployment: Deployment) -> dict[str, Counter[str]]:
     flow, frames = dataflow(deployment), {}
     for source in deployment.sources:
         path = sources.path_of(deployment, str(source.path))
-        read = session.read.schema(sources.with_bad(source, "csv")).format("csv").options(**source.options)
-        frames[source.name] = sources.without_bad(read.load(path), source)
+        read = session.read.schema(sources.with_bad(source, "csv")).options(**sources.reader_options(source))
+        frames[source.name] = sources.without_bad(read.csv(path), source)
     for node in flow.nodes:
         inputs = {name: frames[stream] for name, stream in zip(node.operator.from_, node.inputs, strict=True)}
         whole = node.operator.call == "decoding:decoded"  # it takes time, and changes nothing
