@@ -68,11 +68,16 @@ def test_on_spark_an_overloaded_site_gives_one_operator_to_its_parent_and_result
     summary = Run(deployment, tmp_path / ".weft", Options(until_done=True)).go()
     done = [one for one in summary["changes"] if one["state"] == "done"]
     assert done, f"{summary['changes']}, {summary['decisions']}"
-    assert [(one["by"], one["wish"]) for one in done] == [("balance", {"move": {"go.light": "top"}})]
+    ((by, wish),) = [(one["by"], one["wish"]) for one in done]
+    assert by == "balance"
+    ((moved, to),) = wish["move"].items()
+    # Which of the two goes depends on what batches cost on the machine at hand.
+    assert (moved in ("go.light", "keep.heavy"), to) == (True, "top")
     assert re.fullmatch(r"left was at \d+ %, above 60 %|top was at 0 %, below 5 %", done[0]["reason"]), done[0]
     assert done[0]["at_s"] > 8.0, "at a third of the rate it was not asked too much"
-    assert summary["placement"]["go"]["light"] == ["top"]
-    assert summary["placement"]["keep"]["heavy"] == ["left"]
+    placement = summary["placement"].items()
+    placed = {f"{query}.{name}": sites for query, found in placement for name, sites in found.items()}
+    assert placed == {"go.light": ["left"], "keep.heavy": ["left"]} | {moved: ["top"]}
     (entry,) = [one for one in kept_decisions(tmp_path / ".weft") if one["state"] == "done"]
     loads = entry["numbers"]["loads"]["left"]["cpu"]
     assert loads["before"] > 0.6

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DELIVERED_S_MAX = 60.0  # less than a start may take: a batch that is on its way is handed over in one
+ASKED_AGAIN_S = 0.1
 TRANSACTION_MS = 600_000  # a large batch may take long; what a crash leaves open is ended by the next writer
 RAW = ("value", "key", "headers", "partition")
 PRODUCER, ARRIVED, GROUP, FAILED = "producer", "arrived", "group", "failed"
@@ -153,8 +154,11 @@ def _told(delivery: Delivery, asked: Any) -> Any:
             held = error.args[0]
             if held.code() in (kafka.KafkaError._FENCED, kafka.KafkaError.INVALID_PRODUCER_EPOCH):
                 raise Fenced(_sink_id(delivery), delivery.manifest.epoch, delivery.log.epoch()) from error
-            if not held.retriable() or time.monotonic() > deadline:
+            # A broker that has just come up does not know yet who keeps the book: that passes, and is not called so.
+            passing = (kafka.KafkaError.NOT_COORDINATOR, kafka.KafkaError.COORDINATOR_NOT_AVAILABLE)
+            if not (held.retriable() or held.code() in passing) or time.monotonic() > deadline:
                 raise KafkaTrouble(f"topic {topic_of(delivery.sink)}: {held.str()}") from error
+            time.sleep(ASKED_AGAIN_S)
 
 
 def _send(delivery: Delivery) -> None:
